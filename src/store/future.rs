@@ -1,0 +1,57 @@
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use crate::value::StoreError;
+
+/// The answer of a [`Store`](super::Store) to come.
+///
+/// A store that answers at once says [`ready`](Self::ready), which allocates nothing.
+#[must_use = "futures do nothing unless polled"]
+pub struct StoreFuture<'a, T>(Inner<'a, T>);
+
+enum Inner<'a, T> {
+    Ready(Option<Result<T, StoreError>>),
+    Boxed(Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>),
+}
+
+impl<'a, T> StoreFuture<'a, T> {
+    /// An answer that is there.
+    pub fn ready(answer: Result<T, StoreError>) -> Self {
+        Self(Inner::Ready(Some(answer)))
+    }
+
+    /// An answer that a future gives.
+    pub fn new(answer: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Self {
+        Self(Inner::Boxed(Box::pin(answer)))
+    }
+}
+
+impl<T: Unpin> Future for StoreFuture<'_, T> {
+    type Output = Result<T, StoreError>;
+
+    /// # Panics
+    ///
+    /// Where it is polled after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.get_mut().0 {
+            Inner::Ready(answer) => match answer.take() {
+                Some(answer) => Poll::Ready(answer),
+                None => panic!("`StoreFuture` polled after it was ready"),
+            },
+            Inner::Boxed(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
+impl<T> fmt::Debug for StoreFuture<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Inner::Ready(_) => "StoreFuture(ready)",
+            Inner::Boxed(_) => "StoreFuture(..)",
+        })
+    }
+}

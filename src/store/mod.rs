@@ -1,0 +1,68 @@
+//! Stores: may this request run, and what was said?
+//!
+//! [`Store`] is what the layers use; [`Operator`] is for those who run them. A store knows no HTTP: what it keeps are
+//! opaque bytes.
+//!
+//! Whoever writes a store finds the rules at [`Store`], and a suite that checks them in the feature `testing`.
+
+mod future;
+mod operator;
+mod outcome;
+mod shared;
+
+use std::time::Duration;
+
+use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
+
+pub use self::{
+    future::StoreFuture,
+    operator::{Cursor, Operator, Page, Stats},
+    outcome::{Claimed, Finished, Granted, Issued, Renewed},
+};
+
+/// Where records are kept.
+///
+/// # Contract
+///
+/// - Each verb is one atomic step: two calls on one key take effect one after the other, wherever they come from.
+/// - Time is the store's own clock, in milliseconds. Expiry is checked when a record is read: what has expired is not
+///   there, removed or not.
+/// - A record that is issued, running or settled is never dropped before its time. A store that has no room says
+///   [`Full`](crate::StoreErrorKind::Full).
+/// - [`judge`](crate::judge) decides about every claim. A store does not decide by itself.
+/// - What was granted, settled or released stays so when the caller never hears of it: a future that is dropped may
+///   have taken effect. Calls may be repeated; the claimant tells its own earlier call from a stranger's.
+/// - Keys of two namespaces never meet.
+///
+/// There are no default bodies, on purpose: a wrapper that forgets a verb must not compile.
+pub trait Store: Send + Sync + 'static {
+    /// Puts an issued record under `key`, unless a record is there.
+    ///
+    /// It lives for [`Issue::life`]; claiming it does not prolong that, and releasing it brings it back with its
+    /// first expiry.
+    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued>;
+
+    /// Asks to run the operation of `key`.
+    ///
+    /// Granted, the record is running under the claim's claimant: the attempt is one higher than before (1 where there
+    /// was no record), the lease lapses after [`Claim::lease`] and the record is gone after the longer of that and
+    /// [`Claim::horizon`], each from now on. Not granted, the record stays as it was.
+    fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed>;
+
+    /// Prolongs a running claim: lease and horizon count from now on.
+    ///
+    /// A claimant that still matches may renew however late it comes; only a takeover makes it late.
+    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed>;
+
+    /// Ends a running claim with an answer. Fingerprint, caller, attempt and note stay.
+    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished>;
+
+    /// Ends a running claim without an answer. The attempt stays, for [`Release::keep`]; a token is issued again, with
+    /// the expiry that it had.
+    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished>;
+
+    /// Resolves when the record of `key` is no longer running under `holder`, or after `within`.
+    ///
+    /// A change that happened before this was called counts. A renewal is no change, nor is a lease that lapses.
+    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()>;
+}

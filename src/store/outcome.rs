@@ -1,0 +1,80 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::value::{Claimant, Mismatch, Record};
+
+/// The outcome of [`Store::issue`](super::Store::issue).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Issued {
+    /// It is issued.
+    Done,
+    /// A record is there under this key; it was left as it is.
+    Exists,
+}
+
+/// The outcome of [`Store::claim`](super::Store::claim).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Claimed {
+    /// The request may run.
+    Granted(Granted),
+    /// Another request runs.
+    Running {
+        /// Whose claim it is.
+        holder: Claimant,
+        /// What is left of its lease; more than zero.
+        left: Duration,
+    },
+    /// The operation has ended. `None` is a tombstone.
+    Settled(Option<Bytes>),
+    /// The record is of another request or another caller.
+    Mismatch(Mismatch),
+    /// A claim that must not be taken over has lapsed.
+    OutcomeUnknown,
+    /// The record should have been issued, and is not there.
+    NotIssued,
+    /// The record was issued for another purpose or principal, or is none that was issued.
+    Foreign,
+}
+
+/// A claim that was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Granted {
+    /// How many times the key was claimed since its record began, this time included.
+    pub attempt: u32,
+    /// The claim before it had lapsed.
+    pub takeover: bool,
+}
+
+impl Granted {
+    /// A granted claim.
+    #[must_use]
+    pub fn new(attempt: u32, takeover: bool) -> Self {
+        Self { attempt, takeover }
+    }
+}
+
+/// The outcome of [`Store::renew`](super::Store::renew).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Renewed {
+    /// The claim is prolonged.
+    Done,
+    /// The record is gone, ended, or another's.
+    Lost,
+}
+
+/// The outcome of [`Store::settle`](super::Store::settle) and [`Store::release`](super::Store::release).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Finished {
+    /// It is done.
+    Done,
+    /// The same claimant did the same before.
+    AlreadyDone,
+    /// Nothing was changed: the record that is there is another's, or ended otherwise, or there is none.
+    Refused(Option<Box<Record>>),
+}

@@ -1,0 +1,118 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Caller, Claimant, Fingerprint};
+
+/// What a request brings to [`Store::claim`](crate::store::Store::claim).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Claim {
+    /// Who claims.
+    pub claimant: Claimant,
+    /// What the request asks for.
+    pub fingerprint: Fingerprint,
+    /// Who asks, where no scope says so.
+    pub caller: Caller,
+    /// How long the claim lives without renewal.
+    pub lease: Duration,
+    /// How long the record of a running request outlives its last renewal. The longer of this and `lease` counts.
+    pub horizon: Duration,
+    /// A lapsed claim is never taken over.
+    pub at_most_once: bool,
+    /// The record must have been issued, with this binding.
+    pub issued: Option<Binding>,
+    /// Whatever the application keeps with the record, such as the raw request.
+    pub note: Bytes,
+}
+
+impl Claim {
+    /// A claim with a new claimant, no fingerprint and no caller, that may be taken over once it lapses.
+    #[must_use]
+    pub fn new(lease: Duration, horizon: Duration) -> Self {
+        Self {
+            claimant: Claimant::random(),
+            fingerprint: Fingerprint::OFF,
+            caller: Caller::NONE,
+            lease,
+            horizon,
+            at_most_once: false,
+            issued: None,
+            note: Bytes::new(),
+        }
+    }
+}
+
+/// What a token is bound to: a purpose and, where the application has one, a principal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Binding {
+    /// What the token is for.
+    pub purpose: Box<str>,
+    /// Whom it was given to.
+    pub principal: Option<Box<str>>,
+}
+
+impl Binding {
+    /// Binds to a purpose and a principal.
+    #[must_use]
+    pub fn new(purpose: &str, principal: Option<&str>) -> Self {
+        Self { purpose: purpose.into(), principal: principal.map(Into::into) }
+    }
+}
+
+/// What [`Store::issue`](crate::store::Store::issue) puts into a store.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Issue {
+    /// What the token is bound to.
+    pub binding: Binding,
+    /// How long it may be claimed.
+    pub life: Duration,
+}
+
+impl Issue {
+    /// A token for `binding` that lives for `life`.
+    #[must_use]
+    pub fn new(binding: Binding, life: Duration) -> Self {
+        Self { binding, life }
+    }
+}
+
+/// How a claim ends with an answer; see [`Store::settle`](crate::store::Store::settle).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settlement {
+    /// Who claimed.
+    pub claimant: Claimant,
+    /// The kept answer. `None` is a tombstone: it ran, and cannot be replayed.
+    pub payload: Option<Bytes>,
+    /// How long the record answers duplicates from now on.
+    pub retention: Duration,
+}
+
+impl Settlement {
+    /// Settles the claim of `claimant`.
+    #[must_use]
+    pub fn new(claimant: Claimant, payload: Option<Bytes>, retention: Duration) -> Self {
+        Self { claimant, payload, retention }
+    }
+}
+
+/// How a claim ends without an answer; see [`Store::release`](crate::store::Store::release).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Release {
+    /// Who claimed.
+    pub claimant: Claimant,
+    /// How long the attempt count is remembered.
+    pub keep: Duration,
+}
+
+impl Release {
+    /// Releases the claim of `claimant`.
+    #[must_use]
+    pub fn new(claimant: Claimant, keep: Duration) -> Self {
+        Self { claimant, keep }
+    }
+}

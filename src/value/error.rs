@@ -1,0 +1,121 @@
+use std::{borrow::Cow, error::Error, fmt};
+
+/// Why a text cannot serve as a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// It is empty.
+    Empty,
+    /// It is longer than 255 bytes.
+    TooLong,
+    /// It has a control character in it.
+    ControlCharacter,
+    /// It is not text in the form that its place asks for.
+    Malformed(Cow<'static, str>),
+    /// It is there more than once.
+    Repeated,
+}
+
+impl KeyError {
+    /// A key that is not in the form that its place asks for, with what is wrong with it.
+    ///
+    /// The text reaches the client, so it should not quote the key.
+    pub fn malformed(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::Malformed(what.into())
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the key is empty"),
+            Self::TooLong => f.write_str("the key is longer than 255 bytes"),
+            Self::ControlCharacter => f.write_str("the key has a control character in it"),
+            Self::Malformed(what) => f.write_str(what),
+            Self::Repeated => f.write_str("the key is there more than once"),
+        }
+    }
+}
+
+impl Error for KeyError {}
+
+/// What kind of failure a [`StoreError`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// The store cannot be reached, or refuses for now.
+    Unavailable,
+    /// The store did not answer in time. What was asked may have taken effect.
+    Timeout,
+    /// The store has no room for another record.
+    Full,
+    /// The store refuses for good: a wrong password, a missing table, a version that is too old.
+    Misconfigured,
+    /// What the store holds cannot be read.
+    Corrupt,
+    /// Anything else.
+    Other,
+}
+
+/// A store could not do what it was asked to.
+///
+/// Outcomes that are to be expected, such as a claim that was lost, are values and no errors.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    message: Cow<'static, str>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl StoreError {
+    /// An error of a kind, with a message for operators. The message must hold no key and no secret.
+    pub fn new(kind: StoreErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// Keeps the driver's error.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// Whether the same call may succeed a little later.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        use StoreErrorKind::{Full, Timeout, Unavailable};
+        matches!(self.kind, Unavailable | Timeout | Full)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_error_keeps_its_source() {
+        let error = StoreError::new(StoreErrorKind::Unavailable, "no connection").with_source("refused");
+        assert!(error.is_temporary());
+        assert_eq!(error.to_string(), "no connection");
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("refused"));
+        assert!(!StoreError::new(StoreErrorKind::Corrupt, "torn").is_temporary());
+    }
+}

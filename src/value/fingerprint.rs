@@ -1,0 +1,103 @@
+use std::fmt;
+
+use super::digest::Digest;
+
+/// What a request asks for, as a digest: another one under the same key is a client's mistake, never a replay.
+///
+/// A fingerprint carries the scheme that made it. Fingerprints of different schemes are never equal, so a record
+/// written before the scheme was changed refuses a duplicate (422) instead of matching it by accident.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    scheme: u8,
+    digest: [u8; 32],
+}
+
+impl Fingerprint {
+    /// No fingerprint: every request under a key is taken for the same one.
+    pub const OFF: Self = Self { scheme: 0, digest: [0; 32] };
+
+    /// Method, path, query, media type and the bytes of the body, first version.
+    pub(crate) const BYTES: u8 = 1;
+    /// What a closure gave, first version.
+    pub(crate) const CUSTOM: u8 = 2;
+
+    /// Starts a fingerprint of one's own, made of parts.
+    ///
+    /// ```
+    /// use tower_idempotency::Fingerprint;
+    ///
+    /// let a = Fingerprint::builder().part(b"eur").part(b"100").build();
+    /// assert_ne!(a, Fingerprint::builder().part(b"eur1").part(b"00").build());
+    /// ```
+    pub fn builder() -> FingerprintBuilder {
+        FingerprintBuilder { scheme: Self::CUSTOM, digest: Digest::new() }
+    }
+
+    pub(crate) fn of_scheme(scheme: u8) -> FingerprintBuilder {
+        FingerprintBuilder { scheme, digest: Digest::new() }
+    }
+
+    /// The fingerprint that a store has kept.
+    #[must_use]
+    pub const fn from_parts(scheme: u8, digest: [u8; 32]) -> Self {
+        Self { scheme, digest }
+    }
+
+    /// The scheme that made it. 0 is [`OFF`](Self::OFF).
+    #[must_use]
+    pub const fn scheme(&self) -> u8 {
+        self.scheme
+    }
+
+    /// The digest itself.
+    #[must_use]
+    pub const fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint(scheme {})", self.scheme)
+    }
+}
+
+/// Takes the parts of a [`Fingerprint`]; see [`Fingerprint::builder`].
+#[derive(Clone)]
+#[must_use = "a fingerprint is made by `build`"]
+pub struct FingerprintBuilder {
+    scheme: u8,
+    digest: Digest,
+}
+
+impl FingerprintBuilder {
+    /// Adds a part. Parts are told apart by their lengths.
+    pub fn part(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.digest.part(bytes.as_ref());
+        self
+    }
+
+    /// The fingerprint of all the parts so far.
+    #[must_use]
+    pub fn build(self) -> Fingerprint {
+        Fingerprint { scheme: self.scheme, digest: self.digest.finish() }
+    }
+}
+
+impl fmt::Debug for FingerprintBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FingerprintBuilder(scheme {})", self.scheme)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_never_match() {
+        let one = Fingerprint::from_parts(1, [9; 32]);
+        assert_ne!(one, Fingerprint::from_parts(2, [9; 32]));
+        assert_ne!(Fingerprint::from_parts(1, [0; 32]), Fingerprint::OFF);
+    }
+}

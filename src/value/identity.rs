@@ -1,0 +1,113 @@
+use std::{cell::RefCell, fmt};
+
+use super::digest::hex;
+
+/// A random 128-bit identity, made anew for every claim.
+///
+/// Whoever wants to renew, settle or release a record has to show the claimant that it was claimed with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Claimant([u8; 16]);
+
+impl Claimant {
+    /// Draws a new identity.
+    ///
+    /// The bytes come from the operating system, a few hundred at a time for each thread.
+    ///
+    /// # Panics
+    ///
+    /// Where the operating system has no source of randomness.
+    #[must_use]
+    pub fn random() -> Self {
+        thread_local!(static POOL: RefCell<Pool> = const { RefCell::new(Pool::EMPTY) });
+        Self(POOL.with_borrow_mut(Pool::draw))
+    }
+
+    /// The identity that a store has kept.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The identity as bytes.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl fmt::Debug for Claimant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claimant({})", hex(&self.0))
+    }
+}
+
+/// Random bytes that were asked for and not given out yet; one system call serves sixteen claims.
+struct Pool {
+    bytes: [u8; Self::SIZE],
+    used: usize,
+}
+
+impl Pool {
+    const SIZE: usize = 256;
+    const EMPTY: Self = Self { bytes: [0; Self::SIZE], used: Self::SIZE };
+
+    fn draw(&mut self) -> [u8; 16] {
+        if self.used + 16 > Self::SIZE {
+            if let Err(error) = getrandom::fill(&mut self.bytes) {
+                panic!("no source of randomness: {error}");
+            }
+            self.used = 0;
+        }
+        let mut drawn = [0; 16];
+        drawn.copy_from_slice(&self.bytes[self.used..self.used + 16]);
+        self.used += 16;
+        drawn
+    }
+}
+
+/// Who asks, where no scope says so: a digest of the request's credentials.
+///
+/// It is kept beside the fingerprint and compared like it, so that one caller never gets another one's answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Caller([u8; 16]);
+
+impl Caller {
+    /// The caller without credentials, and the one of every request where a scope is set.
+    pub const NONE: Self = Self([0; 16]);
+
+    /// The caller that a store has kept.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The caller as bytes.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::NONE { "Caller(none)" } else { "Caller(..)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn claimants_differ() {
+        let drawn: HashSet<_> = (0..1000).map(|_| Claimant::random()).collect();
+        assert_eq!(drawn.len(), 1000);
+    }
+
+    #[test]
+    fn a_caller_is_not_shown() {
+        assert_eq!(format!("{:?}", Caller::from_bytes([7; 16])), "Caller(..)");
+    }
+}

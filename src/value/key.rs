@@ -1,0 +1,217 @@
+use std::{fmt, sync::Arc};
+
+use super::{
+    digest::{Digest, hex},
+    error::KeyError,
+};
+
+/// The longest key, in bytes.
+pub(crate) const MAX_KEY_BYTES: usize = 255;
+
+/// How much of a route or scope that is too long to keep stays readable in front of its digest.
+const READABLE_BYTES: usize = 160;
+
+const HEAD: usize = 4;
+const SCOPED: u8 = 1;
+const ROUTE_CUT: u8 = 2;
+const SCOPE_CUT: u8 = 4;
+
+/// Names one operation in a store: the route, the scope and the key that was extracted from the request.
+///
+/// Two record keys are equal where all three parts are. The parts stand behind their lengths, so no choice of
+/// delimiters in one of them can forge another operation, and the whole is bounded: a route or scope longer than
+/// 255 bytes is kept as its beginning and its SHA-256.
+///
+/// The parts stay readable for operators ([`route`](Self::route), [`scope`](Self::scope), [`key`](Self::key)).
+/// `Debug` and [`log_id`](Self::log_id) show a short digest only, since keys are not for logs.
+///
+/// ```
+/// use tower_idempotency::RecordKey;
+///
+/// let key = RecordKey::new("/orders", Some("ann"), "7f0c")?;
+/// assert_eq!((key.route(), key.scope(), key.key()), ("/orders", Some("ann"), "7f0c"));
+/// assert_ne!(key, RecordKey::new("/orders", Some("bob"), "7f0c")?);
+/// # Ok::<_, tower_idempotency::KeyError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RecordKey(Arc<[u8]>);
+
+impl RecordKey {
+    /// Composes a record key.
+    ///
+    /// # Errors
+    ///
+    /// Where `key` is empty, longer than 255 bytes or has a control character in it.
+    pub fn new(route: &str, scope: Option<&str>, key: &str) -> Result<Self, KeyError> {
+        check_key(key)?;
+        let mut buffer = [0; HEAD + 3 * MAX_KEY_BYTES];
+        let mut end = HEAD;
+        let route_cut = put(&mut buffer, &mut end, 1, route);
+        let scope_cut = scope.is_some_and(|scope| put(&mut buffer, &mut end, 2, scope));
+        put(&mut buffer, &mut end, 3, key);
+        for (flag, set) in [(SCOPED, scope.is_some()), (ROUTE_CUT, route_cut), (SCOPE_CUT, scope_cut)] {
+            buffer[0] |= if set { flag } else { 0 };
+        }
+        Ok(Self(Arc::from(&buffer[..end])))
+    }
+
+    /// Reads what [`as_bytes`](Self::as_bytes) gave; `None` where the bytes are no record key.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let lengths = bytes.get(1..HEAD)?;
+        let whole: usize = lengths.iter().map(|&n| usize::from(n)).sum();
+        let scoped = bytes[0] & SCOPED != 0;
+        let known = bytes[0] & !(SCOPED | ROUTE_CUT | SCOPE_CUT) == 0;
+        let sound = known && bytes.len() == HEAD + whole && (scoped || lengths[1] == 0);
+        // Each part has to be text by itself: a cut inside a character would make `text` fail.
+        let mut rest = &bytes[HEAD.min(bytes.len())..];
+        for &length in lengths {
+            let part = rest.get(..usize::from(length))?;
+            std::str::from_utf8(part).ok()?;
+            rest = &rest[usize::from(length)..];
+        }
+        let key = Self(Arc::from(bytes));
+        (sound && check_key(key.key()).is_ok()).then_some(key)
+    }
+
+    /// The bytes that stand for this key in a store. They are unambiguous and at most 769 bytes long.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The route: the matched route, the path, or the name given with `.route("…")`.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        self.text(HEAD, self.length(1))
+    }
+
+    /// The scope, where the layer has one.
+    #[must_use]
+    pub fn scope(&self) -> Option<&str> {
+        (self.0[0] & SCOPED != 0).then(|| self.text(HEAD + self.length(1), self.length(2)))
+    }
+
+    /// The key as it was extracted from the request.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.text(HEAD + self.length(1) + self.length(2), self.length(3))
+    }
+
+    /// A short digest that stands for this key in logs: 16 hexadecimal digits.
+    #[must_use]
+    pub fn log_id(&self) -> String {
+        let mut digest = Digest::new();
+        digest.part(&self.0);
+        hex(&digest.finish()[..8])
+    }
+
+    fn length(&self, part: usize) -> usize {
+        usize::from(self.0[part])
+    }
+
+    fn text(&self, from: usize, length: usize) -> &str {
+        std::str::from_utf8(&self.0[from..from + length]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for RecordKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordKey({})", self.log_id())
+    }
+}
+
+/// Appends a part and its length; says whether it had to be cut.
+fn put(buffer: &mut [u8], end: &mut usize, length_at: usize, part: &str) -> bool {
+    let cut = part.len() > MAX_KEY_BYTES;
+    let short;
+    let part = if cut {
+        let mut digest = Digest::new();
+        digest.part(part.as_bytes());
+        let readable = beginning(part, READABLE_BYTES);
+        short = format!("{readable}#{}", hex(&digest.finish()));
+        short.as_bytes()
+    } else {
+        part.as_bytes()
+    };
+    buffer[*end..*end + part.len()].copy_from_slice(part);
+    buffer[length_at] = u8::try_from(part.len()).unwrap_or(u8::MAX); // at most 255, see above
+    *end += part.len();
+    cut
+}
+
+fn beginning(text: &str, mut end: usize) -> &str {
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Checks the rules for a key wherever it came from: 1 to 255 bytes, no control characters.
+pub(crate) fn check_key(key: &str) -> Result<(), KeyError> {
+    if key.is_empty() {
+        Err(KeyError::Empty)
+    } else if key.len() > MAX_KEY_BYTES {
+        Err(KeyError::TooLong)
+    } else if key.chars().any(char::is_control) {
+        Err(KeyError::ControlCharacter)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(route: &str, scope: Option<&str>, key: &str) -> RecordKey {
+        RecordKey::new(route, scope, key).unwrap()
+    }
+
+    #[test]
+    fn parts_cannot_be_forged() {
+        assert_ne!(key("/a", Some("b"), "c"), key("/ab", Some(""), "c"));
+        assert_ne!(key("/a", Some("b"), "c"), key("/a", None, "bc"));
+        assert_ne!(key("/a", Some(""), "c"), key("/a", None, "c"));
+        assert_ne!(key("/a:b", None, "c"), key("/a", Some("b"), "c"));
+    }
+
+    #[test]
+    fn long_parts_are_cut_and_stay_apart() {
+        let (one, two) = ("/é".repeat(300), format!("{}x", "/é".repeat(300)));
+        let (a, b) = (key(&one, None, "k"), key(&two, None, "k"));
+        assert_ne!(a, b);
+        assert!(a.route().starts_with("/é/é") && a.route().len() <= 255);
+        // A route that spells out the short form of another is still another route.
+        assert_ne!(key(a.route(), None, "k"), a);
+        assert_eq!(RecordKey::from_bytes(a.as_bytes()), Some(a));
+    }
+
+    #[test]
+    fn keys_are_checked() {
+        assert_eq!(RecordKey::new("/", None, ""), Err(KeyError::Empty));
+        assert_eq!(RecordKey::new("/", None, &"k".repeat(256)), Err(KeyError::TooLong));
+        assert_eq!(RecordKey::new("/", None, "a\u{85}"), Err(KeyError::ControlCharacter));
+        assert_eq!(key("/", None, &"k".repeat(255)).key().len(), 255);
+    }
+
+    #[test]
+    fn bytes_are_read_back_or_refused() {
+        let whole = key("/orders", Some("ann"), "schlüssel");
+        assert_eq!(RecordKey::from_bytes(whole.as_bytes()), Some(whole.clone()));
+        for end in 0..whole.as_bytes().len() {
+            assert_eq!(RecordKey::from_bytes(&whole.as_bytes()[..end]), None);
+        }
+        let mut torn = whole.as_bytes().to_vec();
+        torn[2] += 1;
+        torn[3] -= 1;
+        let _ = RecordKey::from_bytes(&torn);
+        assert_eq!(RecordKey::from_bytes(&[255; 12]), None);
+    }
+
+    #[test]
+    fn debug_hides_the_key() {
+        let shown = format!("{:?}", key("/orders", Some("ann"), "secret"));
+        assert!(!shown.contains("secret") && !shown.contains("ann"), "{shown}");
+    }
+}

@@ -1,0 +1,30 @@
+//! Values: which operation, same request?, what then?, what is kept? No I/O, no store, no HTTP service.
+
+mod claim;
+mod digest;
+mod error;
+mod event;
+mod fingerprint;
+mod identity;
+mod judge;
+mod key;
+mod policy;
+mod record;
+mod refusal;
+
+pub use self::{
+    claim::{Binding, Claim, Issue, Release, Settlement},
+    error::{KeyError, StoreError, StoreErrorKind},
+    event::{Event, Observer, StoreVerb},
+    fingerprint::{Fingerprint, FingerprintBuilder},
+    identity::{Caller, Claimant},
+    judge::{Head, Mismatch, Verdict, judge},
+    key::RecordKey,
+    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, Retain, WhileRunning},
+    record::{Entry, Record, State},
+    refusal::Refusal,
+};
+pub(crate) use self::{
+    digest::Digest,
+    key::{MAX_KEY_BYTES, check_key},
+};

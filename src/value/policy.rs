@@ -1,0 +1,355 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+
+use super::RecordKey;
+
+/// What happens to a repeated request: four axes, with times and limits.
+///
+/// | axis | choices | default |
+/// | --- | --- | --- |
+/// | [`on_duplicate`](Self::on_duplicate) | replay, reject, respond | replay |
+/// | [`while_running`](Self::while_running) | refuse, wait, respond | refuse |
+/// | [`keep`](Self::keep) | success, final answers, everything, a closure | success |
+/// | [`after_crash`](Self::after_crash) | run again, never | run again |
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_idempotency::{Policy, WhileRunning};
+///
+/// // A duplicate of a running request waits for its answer.
+/// let wait = Policy::replay().while_running(WhileRunning::Wait(Duration::from_secs(5)));
+/// // The same content twice within three seconds is refused.
+/// let no_double_clicks = Policy::reject().retention(Duration::from_secs(3));
+/// # drop((wait, no_double_clicks));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a policy does nothing until a layer has it"]
+pub struct Policy {
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) while_running: WhileRunning,
+    pub(crate) keep: Keep,
+    pub(crate) after_crash: AfterCrash,
+    pub(crate) retention: Duration,
+    pub(crate) lease: Duration,
+    pub(crate) request_limit: usize,
+    pub(crate) response_limit: usize,
+}
+
+const MIB: usize = 1024 * 1024;
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const UNRECONCILED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+impl Policy {
+    /// True idempotency: a duplicate gets the first one's answer. This is the default.
+    pub fn replay() -> Self {
+        Self {
+            on_duplicate: OnDuplicate::Replay,
+            while_running: WhileRunning::Refuse,
+            keep: Keep::Success,
+            after_crash: AfterCrash::RunAgain,
+            retention: DAY,
+            lease: Duration::from_secs(30),
+            request_limit: MIB,
+            response_limit: MIB,
+        }
+    }
+
+    /// Anti-resubmit: a duplicate is refused.
+    pub fn reject() -> Self {
+        Self::replay().on_duplicate(OnDuplicate::Reject)
+    }
+
+    /// At most once: every answer is kept, failures and panics too, and a lapsed claim is never taken over.
+    pub fn at_most_once() -> Self {
+        Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never)
+    }
+
+    /// What a duplicate of an ended request gets.
+    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
+        Self { on_duplicate, ..self }
+    }
+
+    /// What a duplicate of a running request gets.
+    pub fn while_running(self, while_running: WhileRunning) -> Self {
+        Self { while_running, ..self }
+    }
+
+    /// Which answers are kept. The key of any other answer is released, so that the next try runs.
+    pub fn keep(self, keep: Keep) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// What happens once the lease of a running request has lapsed.
+    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
+        Self { after_crash, ..self }
+    }
+
+    /// How long an ended request answers duplicates, from its end. Default: 24 hours.
+    ///
+    /// It should be longer than clients go on retrying.
+    pub fn retention(self, retention: Duration) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// How long a running request keeps its key without a sign of life. Default: 30 seconds.
+    ///
+    /// The lease is renewed three times within its length as long as the handler's task is polled, so it bounds how
+    /// long a dead process holds a key, and not how long a handler may run. A process, or a store, that stands still
+    /// for longer can be overtaken.
+    ///
+    /// # Panics
+    ///
+    /// Where `lease` is less than a millisecond.
+    #[track_caller]
+    pub fn lease(self, lease: Duration) -> Self {
+        assert!(lease >= Duration::from_millis(1), "a lease of {lease:?} lapses at once");
+        Self { lease, ..self }
+    }
+
+    /// How long a request body may be, in bytes. Default: 1 MiB.
+    pub fn request_limit(self, request_limit: usize) -> Self {
+        Self { request_limit, ..self }
+    }
+
+    /// How long an answer's body may be to be kept, in bytes. Default: 1 MiB.
+    ///
+    /// A longer one reaches its client; a duplicate hears that it was not retained.
+    pub fn response_limit(self, response_limit: usize) -> Self {
+        Self { response_limit, ..self }
+    }
+
+    /// How long the record of a running request outlives its last renewal.
+    pub(crate) fn horizon(&self) -> Duration {
+        let horizon = self.retention.max(self.lease * 10);
+        match self.after_crash {
+            AfterCrash::RunAgain => horizon,
+            AfterCrash::Never => horizon.max(UNRECONCILED),
+        }
+    }
+
+    /// How long the attempt count of a released record is remembered.
+    pub(crate) fn released_for(&self) -> Duration {
+        self.retention.min(HOUR)
+    }
+
+    /// Whether a panic is remembered like an answer.
+    pub(crate) fn keeps_panics(&self) -> bool {
+        self.after_crash == AfterCrash::Never || matches!(self.keep, Keep::Everything)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::replay()
+    }
+}
+
+/// What a duplicate of an ended request gets.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum OnDuplicate {
+    /// The first one's answer, marked as a replay.
+    Replay,
+    /// 409 `duplicate-request`.
+    Reject,
+    /// An answer of one's own.
+    Respond(Reply),
+}
+
+/// What a duplicate of a running request gets.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WhileRunning {
+    /// 409 `request-in-progress` with `Retry-After`.
+    Refuse,
+    /// It waits for this long at most, then for what a duplicate of an ended request gets. If the first one fails,
+    /// exactly one of those that wait runs next.
+    Wait(Duration),
+    /// An answer of one's own, which gets a `Retry-After` where it has none.
+    Respond(Reply),
+}
+
+/// Which answers are kept for duplicates.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Keep {
+    /// 2xx and 3xx.
+    Success,
+    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 408, 412, 413, 415, 421, 423, 424, 425,
+    /// 426, 428, 429 and 431.
+    Final,
+    /// Every answer, and panics.
+    Everything,
+    /// Those that the closure says.
+    When(Arc<dyn Fn(&Answer<'_>) -> bool + Send + Sync>),
+}
+
+impl Keep {
+    /// Keeps the answers for which `keep` says so.
+    ///
+    /// ```
+    /// use tower_idempotency::{Keep, Policy};
+    ///
+    /// let policy = Policy::replay().keep(Keep::when(|answer| !answer.status().is_server_error()));
+    /// # drop(policy);
+    /// ```
+    pub fn when(keep: impl Fn(&Answer<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self::When(Arc::new(keep))
+    }
+
+    pub(crate) fn keeps(&self, answer: &Answer<'_>) -> bool {
+        let status = answer.status();
+        let success = status.is_success() || status.is_redirection();
+        match self {
+            Self::Success => success,
+            Self::Final => success || (status.is_client_error() && !is_passing(status)),
+            Self::Everything => true,
+            Self::When(keep) => keep(answer),
+        }
+    }
+}
+
+impl fmt::Debug for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Success => "Success",
+            Self::Final => "Final",
+            Self::Everything => "Everything",
+            Self::When(_) => "When(..)",
+        })
+    }
+}
+
+/// 4xx that say nothing about the operation itself: other credentials, another moment or another form may help.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403 | 408 | 412 | 413 | 415 | 421 | 423..=426 | 428 | 429 | 431)
+}
+
+/// An answer of the handler's, whole, for the decision whether to keep it.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a [u8],
+    pub(crate) trailers: Option<&'a HeaderMap>,
+}
+
+impl<'a> Answer<'a> {
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The headers, all of them.
+    #[must_use]
+    pub fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// The body. It is empty where the body is not held: a stream, or more than the limit.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// The trailers.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&'a HeaderMap> {
+        self.trailers
+    }
+}
+
+/// What happens once the lease of a running request has lapsed, as after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterCrash {
+    /// The next try of the same request runs, and is told that it is not the first.
+    RunAgain,
+    /// It never runs again: 409 `outcome-unknown` until somebody finds out how it ended.
+    Never,
+}
+
+/// How an answer of the handler's is kept, if the handler says so itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Retain {
+    /// It is not kept: the next try runs.
+    No,
+    /// It is kept for this long, whatever its status.
+    For(Duration),
+}
+
+/// An answer that the application gives in place of one of the layer's.
+#[derive(Clone)]
+pub struct Reply(Arc<ReplyFn>);
+
+type ReplyFn = dyn Fn(&RecordKey) -> Response<Bytes> + Send + Sync;
+
+impl Reply {
+    /// Always the same answer.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use tower_idempotency::Reply;
+    ///
+    /// let success = Reply::fixed(http::Response::new(Bytes::from_static(b"success")));
+    /// # drop(success);
+    /// ```
+    #[must_use]
+    pub fn fixed(response: Response<Bytes>) -> Self {
+        Self::from_fn(move |_| response.clone())
+    }
+
+    /// An answer made for each duplicate.
+    pub fn from_fn(reply: impl Fn(&RecordKey) -> Response<Bytes> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(reply))
+    }
+
+    pub(crate) fn to(&self, key: &RecordKey) -> Response<Bytes> {
+        (self.0)(key)
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeps(keep: &Keep, status: u16) -> bool {
+        let status = StatusCode::from_u16(status).unwrap();
+        keep.keeps(&Answer { status, headers: &HeaderMap::new(), body: b"", trailers: None })
+    }
+
+    #[test]
+    fn what_is_kept_by_status() {
+        for status in [200, 201, 204, 303] {
+            assert!(keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
+        }
+        for status in [400, 402, 404, 405, 409, 410, 422, 451] {
+            assert!(!keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
+        }
+        for status in [401, 403, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 503] {
+            assert!(!keeps(&Keep::Final, status) && keeps(&Keep::Everything, status), "{status}");
+        }
+        assert!(keeps(&Keep::when(|answer| answer.status() == 418), 418));
+    }
+
+    #[test]
+    fn horizons() {
+        let policy = Policy::replay().lease(Duration::from_secs(30)).retention(Duration::from_secs(2));
+        assert_eq!(policy.horizon(), Duration::from_secs(300));
+        assert_eq!(policy.released_for(), Duration::from_secs(2));
+        assert_eq!(Policy::replay().horizon(), DAY);
+        assert_eq!(Policy::replay().released_for(), HOUR);
+        assert_eq!(Policy::at_most_once().horizon(), UNRECONCILED);
+    }
+}

@@ -1,0 +1,100 @@
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+use super::{Binding, Caller, Claimant, Fingerprint, RecordKey};
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum State {
+    /// A token that nobody has claimed.
+    Issued,
+    /// Claimed; alive or lapsed, as its lease says.
+    Running,
+    /// Ended, with a kept answer or as a tombstone.
+    Settled,
+    /// Ended without an answer; the next claim is granted.
+    Released,
+}
+
+/// What a store holds for a key, as it is read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Record {
+    /// Where it stands.
+    pub state: State,
+    /// Who claimed it last.
+    pub claimant: Claimant,
+    /// How many times it was claimed since it began.
+    pub attempt: u32,
+    /// What the last claim asked for.
+    pub fingerprint: Fingerprint,
+    /// Who asked, where no scope says so.
+    pub caller: Caller,
+    /// The last claim is never taken over.
+    pub at_most_once: bool,
+    /// The last claim was a takeover.
+    pub takeover: bool,
+    /// Running: what is left of the lease; zero where it has lapsed. Otherwise zero.
+    pub lease_left: Duration,
+    /// When the record began, by the store's clock.
+    pub created: SystemTime,
+    /// When it was settled, by the store's clock.
+    pub settled: Option<SystemTime>,
+    /// How long it is still there unless something happens to it.
+    pub expires_in: Duration,
+    /// The kept answer of a settled record; `None` for a tombstone.
+    pub payload: Option<Bytes>,
+    /// What the application kept with the claim.
+    pub note: Bytes,
+    /// What a token is bound to; `None` where the record is no token's.
+    pub binding: Option<Binding>,
+}
+
+impl Record {
+    /// A record in `state` with everything else empty, for stores to fill in.
+    #[must_use]
+    pub fn new(state: State, claimant: Claimant, attempt: u32) -> Self {
+        Self {
+            state,
+            claimant,
+            attempt,
+            fingerprint: Fingerprint::OFF,
+            caller: Caller::NONE,
+            at_most_once: false,
+            takeover: false,
+            lease_left: Duration::ZERO,
+            created: SystemTime::UNIX_EPOCH,
+            settled: None,
+            expires_in: Duration::ZERO,
+            payload: None,
+            note: Bytes::new(),
+            binding: None,
+        }
+    }
+
+    /// Running, lapsed and not yet taken over: what reconciliation looks for.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.state == State::Running && self.lease_left.is_zero()
+    }
+}
+
+/// A record with its key, as [`Operator::list`](crate::store::Operator::list) gives it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The key.
+    pub key: RecordKey,
+    /// The record.
+    pub record: Record,
+}
+
+impl Entry {
+    /// Pairs a key with its record.
+    #[must_use]
+    pub fn new(key: RecordKey, record: Record) -> Self {
+        Self { key, record }
+    }
+}

@@ -1,0 +1,135 @@
+use std::{borrow::Cow, time::Duration};
+
+use http::StatusCode;
+
+use super::{KeyError, Mismatch};
+
+/// Why a request was not run.
+///
+/// Each refusal has a name ([`name`](Self::name)), which is the fragment of the problem's `type` (RFC 9457), and a
+/// status. 400, 409 and 422 are those of draft-ietf-httpapi-idempotency-key-header-07, section 2.7.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The request has no key, and the route asks for one.
+    KeyMissing,
+    /// The request's key is malformed.
+    KeyInvalid(KeyError),
+    /// The request does not say whose key it is, and the route asks for it.
+    ScopeMissing,
+    /// The body is not in the form that the fingerprint asks for.
+    BodyInvalid(Cow<'static, str>),
+    /// The body did not arrive whole.
+    BodyIncomplete,
+    /// The body is longer than this many bytes.
+    BodyTooLarge(usize),
+    /// The key was used for another request.
+    KeyReused(Mismatch),
+    /// The first request with this key still runs, for this long at least.
+    InProgress(Duration),
+    /// The request was made before, and the route refuses the second one.
+    Duplicate,
+    /// The request was made before, and its answer was not kept.
+    NotRetained,
+    /// The request was begun before, and nobody knows how it ended.
+    OutcomeUnknown,
+    /// The handler of the first request failed without an answer.
+    HandlerFailed,
+    /// The store does not answer.
+    StoreUnavailable,
+    /// The store has no room for another record.
+    StoreFull,
+}
+
+impl Refusal {
+    /// The name, as in the fragment of the problem's `type`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::KeyMissing => "key-missing",
+            Self::KeyInvalid(_) => "key-invalid",
+            Self::ScopeMissing => "scope-missing",
+            Self::BodyInvalid(_) => "body-invalid",
+            Self::BodyIncomplete => "body-incomplete",
+            Self::BodyTooLarge(_) => "body-too-large",
+            Self::KeyReused(_) => "key-reused",
+            Self::InProgress(_) => "request-in-progress",
+            Self::Duplicate => "duplicate-request",
+            Self::NotRetained => "response-not-retained",
+            Self::OutcomeUnknown => "outcome-unknown",
+            Self::HandlerFailed => "handler-failed",
+            Self::StoreUnavailable => "store-unavailable",
+            Self::StoreFull => "store-full",
+        }
+    }
+
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::KeyMissing
+            | Self::KeyInvalid(_)
+            | Self::ScopeMissing
+            | Self::BodyInvalid(_)
+            | Self::BodyIncomplete => StatusCode::BAD_REQUEST,
+            Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::InProgress(_) | Self::Duplicate | Self::NotRetained | Self::OutcomeUnknown => StatusCode::CONFLICT,
+            Self::HandlerFailed => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::StoreUnavailable | Self::StoreFull => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// A short text that is the same for every refusal of this name.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::KeyMissing => "The idempotency key is missing",
+            Self::KeyInvalid(_) => "The idempotency key is invalid",
+            Self::ScopeMissing => "The scope of the idempotency key is missing",
+            Self::BodyInvalid(_) => "The request body is invalid",
+            Self::BodyIncomplete => "The request body is incomplete",
+            Self::BodyTooLarge(_) => "The request body is too large",
+            Self::KeyReused(_) => "The idempotency key was used for another request",
+            Self::InProgress(_) => "A request with this idempotency key is in progress",
+            Self::Duplicate => "The request was made before",
+            Self::NotRetained => "The answer to this request was not retained",
+            Self::OutcomeUnknown => "The outcome of this request is unknown",
+            Self::HandlerFailed => "The handler of this request failed",
+            Self::StoreUnavailable => "The idempotency store is unavailable",
+            Self::StoreFull => "The idempotency store is full",
+        }
+    }
+
+    /// What the client can do about it.
+    #[must_use]
+    pub fn detail(&self) -> Cow<'static, str> {
+        let text = match self {
+            Self::KeyMissing => "This operation must be sent with an idempotency key.",
+            Self::KeyInvalid(error) => return format!("{error}.").into(),
+            Self::ScopeMissing => "The request does not say whose idempotency key it is.",
+            Self::BodyInvalid(what) => return what.clone(),
+            Self::BodyIncomplete => "The request body ended early. Nothing was done.",
+            Self::BodyTooLarge(limit) => {
+                return format!("The request body is longer than {limit} bytes. Nothing was done.").into();
+            }
+            Self::KeyReused(Mismatch::Fingerprint) => {
+                "The key belongs to a request with other content. Send a new operation with a new key."
+            }
+            Self::KeyReused(Mismatch::Caller) => {
+                "The key belongs to a request with other credentials. Where credentials change between the tries of \
+                 one caller, the service should say whose key it is with `.scope()`."
+            }
+            Self::InProgress(_) => "The first request with this key has not ended. Send the same request again later.",
+            Self::Duplicate => "The same request was made before. It was not run again.",
+            Self::NotRetained => "The request was run before; its answer cannot be sent again. It was not run again.",
+            Self::OutcomeUnknown => {
+                "The request was begun before, and how it ended is not known. It is not run again until that is settled."
+            }
+            Self::HandlerFailed => "The request was run and failed without an answer. It is not run again.",
+            Self::StoreUnavailable => "Whether this request was made before cannot be found out now. It was not run.",
+            Self::StoreFull => "There is no room to remember this request. It was not run.",
+        };
+        Cow::Borrowed(text)
+    }
+}
