@@ -1,11 +1,28 @@
 //! Tower middleware that makes an operation safe to repeat.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod body;
+mod engine;
+mod exchange;
+mod extract;
+#[cfg(feature = "axum")]
+mod extractors;
+mod idempotency;
+mod problem;
 pub mod store;
 mod value;
 
-pub use self::value::{
-    AfterCrash, Answer, Binding, Caller, Claim, Claimant, Entry, Event, Fingerprint, FingerprintBuilder, Head, Issue,
-    Keep, KeyError, Mismatch, Observer, OnDuplicate, Policy, Record, RecordKey, Refusal, Release, Reply, Retain,
-    Settlement, State, StoreError, StoreErrorKind, StoreVerb, Verdict, WhileRunning, judge,
+#[cfg(feature = "axum")]
+pub use self::extractors::MissingOperation;
+pub use self::{
+    body::{RequestBody, ResponseBody},
+    engine::Leftovers,
+    exchange::Operation,
+    extract::{fingerprint, key, scope},
+    idempotency::{Idempotency, IdempotencyLayer, ResponseFuture},
+    value::{
+        AfterCrash, Answer, Binding, Caller, Claim, Claimant, Entry, Event, Fingerprint, FingerprintBuilder, Head,
+        Issue, Keep, KeyError, Mismatch, Observer, OnDuplicate, Policy, Record, RecordKey, Refusal, Release, Reply,
+        Settlement, State, StoreError, StoreErrorKind, StoreVerb, Verdict, WhileRunning, judge,
+    },
 };

@@ -18,6 +18,11 @@ pub enum Event<'a> {
         /// The operation.
         key: &'a RecordKey,
     },
+    /// A duplicate got an answer of the application's own.
+    Responded {
+        /// The operation.
+        key: &'a RecordKey,
+    },
     /// A request is run.
     Claimed {
         /// The operation.

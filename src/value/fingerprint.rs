@@ -33,10 +33,6 @@ impl Fingerprint {
         FingerprintBuilder { scheme: Self::CUSTOM, digest: Digest::new() }
     }
 
-    pub(crate) fn of_scheme(scheme: u8) -> FingerprintBuilder {
-        FingerprintBuilder { scheme, digest: Digest::new() }
-    }
-
     /// The fingerprint that a store has kept.
     #[must_use]
     pub const fn from_parts(scheme: u8, digest: [u8; 32]) -> Self {

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// The longest key, in bytes.
-pub(crate) const MAX_KEY_BYTES: usize = 255;
+const MAX_KEY_BYTES: usize = 255;
 
 /// How much of a route or scope that is too long to keep stays readable in front of its digest.
 const READABLE_BYTES: usize = 160;
@@ -148,7 +148,7 @@ fn beginning(text: &str, mut end: usize) -> &str {
 }
 
 /// Checks the rules for a key wherever it came from: 1 to 255 bytes, no control characters.
-pub(crate) fn check_key(key: &str) -> Result<(), KeyError> {
+fn check_key(key: &str) -> Result<(), KeyError> {
     if key.is_empty() {
         Err(KeyError::Empty)
     } else if key.len() > MAX_KEY_BYTES {

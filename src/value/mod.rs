@@ -20,11 +20,11 @@ pub use self::{
     identity::{Caller, Claimant},
     judge::{Head, Mismatch, Verdict, judge},
     key::RecordKey,
-    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, Retain, WhileRunning},
+    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, WhileRunning},
     record::{Entry, Record, State},
     refusal::Refusal,
 };
 pub(crate) use self::{
-    digest::Digest,
-    key::{MAX_KEY_BYTES, check_key},
+    digest::{Digest, hex},
+    policy::{Retain, Wishes},
 };

@@ -135,9 +135,13 @@ impl Policy {
         self.retention.min(HOUR)
     }
 
+    pub(crate) fn is_at_most_once(&self) -> bool {
+        self.after_crash == AfterCrash::Never
+    }
+
     /// Whether a panic is remembered like an answer.
     pub(crate) fn keeps_panics(&self) -> bool {
-        self.after_crash == AfterCrash::Never || matches!(self.keep, Keep::Everything)
+        self.is_at_most_once() || matches!(self.keep, Keep::Everything)
     }
 }
 
@@ -275,12 +279,18 @@ pub enum AfterCrash {
 
 /// How an answer of the handler's is kept, if the handler says so itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Retain {
+pub(crate) enum Retain {
     /// It is not kept: the next try runs.
     No,
     /// It is kept for this long, whatever its status.
     For(Duration),
+}
+
+/// What a handler wants done with its own answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    pub(crate) retain: Option<Retain>,
+    pub(crate) stream: bool,
 }
 
 /// An answer that the application gives in place of one of the layer's.

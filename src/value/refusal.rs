@@ -21,8 +21,8 @@ pub enum Refusal {
     BodyInvalid(Cow<'static, str>),
     /// The body did not arrive whole.
     BodyIncomplete,
-    /// The body is longer than this many bytes.
-    BodyTooLarge(usize),
+    /// The body is longer than this many bytes, or than a layer further out allows.
+    BodyTooLarge(Option<usize>),
     /// The key was used for another request.
     KeyReused(Mismatch),
     /// The first request with this key still runs, for this long at least.
@@ -110,7 +110,8 @@ impl Refusal {
             Self::ScopeMissing => "The request does not say whose idempotency key it is.",
             Self::BodyInvalid(what) => return what.clone(),
             Self::BodyIncomplete => "The request body ended early. Nothing was done.",
-            Self::BodyTooLarge(limit) => {
+            Self::BodyTooLarge(None) => "The request body is too long. Nothing was done.",
+            Self::BodyTooLarge(Some(limit)) => {
                 return format!("The request body is longer than {limit} bytes. Nothing was done.").into();
             }
             Self::KeyReused(Mismatch::Fingerprint) => {

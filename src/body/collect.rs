@@ -1,0 +1,172 @@
+use std::{
+    error::Error,
+    future::poll_fn,
+    pin::{Pin, pin},
+};
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http_body::Body;
+use http_body_util::LengthLimitError;
+
+/// A whole body.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) data: Bytes,
+    pub(crate) trailers: Option<HeaderMap>,
+}
+
+/// What was read of a body before it turned out to be longer than the limit.
+#[derive(Debug)]
+pub(crate) struct Excess {
+    pub(crate) read: Bytes,
+}
+
+/// Why a body is not whole.
+#[derive(Debug)]
+pub(crate) enum Failure<E> {
+    /// It is longer than the limit; the rest has not been read.
+    TooLong(Excess),
+    /// It broke, behind what was read.
+    Broken(Excess, E),
+}
+
+/// Reads a body to its end, or up to `limit` bytes. A body of one frame is not copied.
+pub(crate) async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Collected, Failure<B::Error>>
+where
+    B: Body<Data = Bytes>,
+{
+    let mut first = Bytes::new();
+    let mut more = BytesMut::new();
+    let mut trailers: Option<HeaderMap> = None;
+    if exceeds(body.size_hint().lower(), limit) {
+        return Err(Failure::TooLong(Excess { read: first }));
+    }
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
+        };
+        match frame.into_data() {
+            Ok(data) if first.is_empty() && more.is_empty() => first = data,
+            Ok(data) => {
+                if more.is_empty() {
+                    more.reserve(expected(body.size_hint().lower(), first.len() + data.len(), limit));
+                    more.extend_from_slice(&first);
+                    first = Bytes::new();
+                }
+                more.extend_from_slice(&data);
+            }
+            Err(frame) => {
+                if let Ok(fields) = frame.into_trailers() {
+                    trailers.get_or_insert_default().extend(fields);
+                }
+            }
+        }
+        if first.len() + more.len() > limit {
+            return Err(Failure::TooLong(Excess { read: join(first, more) }));
+        }
+    }
+    Ok(Collected { data: join(first, more), trailers })
+}
+
+/// Reads and drops up to `limit` bytes, so that the sender gets round to reading its answer.
+pub(crate) async fn drain<B: Body<Data = Bytes>>(body: B, limit: usize) {
+    let mut body = pin!(body);
+    let mut read = 0;
+    while read <= limit && !body.is_end_stream() {
+        match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            Some(Ok(frame)) => read += frame.data_ref().map_or(0, Bytes::len),
+            Some(Err(_)) | None => return,
+        }
+    }
+}
+
+/// Whether a body broke because a layer further out bounds it.
+pub(crate) fn is_over_a_limit(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn exceeds(length: u64, limit: usize) -> bool {
+    usize::try_from(length).map_or(true, |length| length > limit)
+}
+
+/// Room for the whole body where its length is told, and never for more than the limit.
+fn expected(left: u64, read: usize, limit: usize) -> usize {
+    usize::try_from(left).unwrap_or(limit).saturating_add(read).min(limit).max(read)
+}
+
+fn join(first: Bytes, more: BytesMut) -> Bytes {
+    if more.is_empty() { first } else { more.freeze() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, pin::pin};
+
+    use http_body::Frame;
+    use http_body_util::{BodyExt, Full, StreamBody};
+
+    use super::*;
+
+    fn chunks(chunks: &[&'static str]) -> impl Body<Data = Bytes, Error = &'static str> + use<> {
+        let frames: Vec<_> = chunks
+            .iter()
+            .map(|chunk| match *chunk {
+                "break" => Err("broken"),
+                "trailers" => {
+                    Ok(Frame::trailers(HeaderMap::from_iter([("x-a".parse().unwrap(), "1".parse().unwrap())])))
+                }
+                data => Ok(Frame::data(Bytes::from_static(data.as_bytes()))),
+            })
+            .collect();
+        StreamBody::new(Iter(frames.into_iter()))
+    }
+
+    struct Iter<I>(I);
+
+    impl<I: Iterator + Unpin> futures_core::Stream for Iter<I> {
+        type Item = I::Item;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> std::task::Poll<Option<Self::Item>> {
+            std::task::Poll::Ready(self.0.next())
+        }
+    }
+
+    #[tokio::test]
+    async fn whole_bodies() {
+        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5).await.unwrap();
+        assert_eq!(whole.data, "abcde");
+        assert_eq!(whole.trailers.unwrap()["x-a"], "1");
+        let empty = collect(pin!(chunks(&[])), 0).await.unwrap();
+        assert!(empty.data.is_empty() && empty.trailers.is_none());
+    }
+
+    #[tokio::test]
+    async fn one_frame_is_not_copied() {
+        let data = Bytes::from(vec![7; 100]);
+        let whole = collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100).await.unwrap();
+        assert_eq!(whole.data.as_ptr(), data.as_ptr());
+    }
+
+    #[tokio::test]
+    async fn too_long_and_broken() {
+        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5).await else { panic!() };
+        assert_eq!(excess.read, "abcdef");
+        let Err(Failure::TooLong(excess)) = collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5).await else {
+            panic!()
+        };
+        assert!(excess.read.is_empty());
+        let Err(Failure::Broken(excess, error)) = collect(pin!(chunks(&["ab", "c", "break"])), 5).await else {
+            panic!()
+        };
+        assert_eq!((&*excess.read, error), (&b"abc"[..], "broken"));
+    }
+}

@@ -1,0 +1,11 @@
+//! Bodies: collected within a limit, given back, or passed on as they come.
+
+mod collect;
+mod request;
+mod response;
+
+pub(crate) use self::collect::{Collected, Excess, Failure, collect, drain, is_over_a_limit};
+pub use self::{request::RequestBody, response::ResponseBody};
+
+/// Any error.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,93 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+
+use super::{Engine, Run, Stage, Work, bounded::bounded, ghost::Ghost};
+use crate::{
+    store::Claimed,
+    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreErrorKind, StoreVerb},
+};
+
+/// How long to wait before asking a store again that could not be waited at.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// May this request run?
+pub(crate) enum Admission<'a> {
+    /// It may.
+    Run(Run<'a>),
+    /// Another one runs, for this long at least.
+    Running(Duration),
+    /// It has ended. `None` is a tombstone.
+    Settled(Option<Bytes>),
+    /// The key belongs to another request or caller.
+    Mismatch(Mismatch),
+    /// It was begun, must not be run again, and nobody knows how it ended.
+    OutcomeUnknown,
+    /// The store failed.
+    Failed(StoreError),
+}
+
+impl Engine {
+    /// Claims `key`. While another one runs, waits for it for `patience` at most.
+    ///
+    /// Dropped while the claim is on its way, the claim is released in the background; dropped while it waits,
+    /// nothing is left behind.
+    pub(crate) async fn admit<'a>(
+        &'a self,
+        work: &'a Work,
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        stage: Stage,
+        patience: Duration,
+    ) -> Admission<'a> {
+        let start = Instant::now();
+        let mut sent = start;
+        loop {
+            let ghost = Ghost::new(self, work, key, claim);
+            let claimed = match bounded(self.store.claim(key, claim), self.store_timeout).await {
+                Ok(claimed) => claimed,
+                Err(error) => {
+                    self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
+                    if error.kind() == StoreErrorKind::Full {
+                        ghost.laid();
+                    }
+                    return Admission::Failed(error);
+                }
+            };
+            ghost.laid();
+            match claimed {
+                Claimed::Granted(granted) => {
+                    work.claimed(key, stage);
+                    let (attempt, takeover) = (granted.attempt, granted.takeover);
+                    self.report(&Event::Claimed { key, attempt, takeover });
+                    return Admission::Run(Run::new(self, work, key, claim, granted, sent));
+                }
+                Claimed::Running { holder, left } => {
+                    let within = patience.saturating_sub(start.elapsed()).min(left);
+                    if within.is_zero() {
+                        return Admission::Running(left);
+                    }
+                    self.wait(key, holder, within).await;
+                    sent = Instant::now();
+                }
+                Claimed::Settled(payload) => return Admission::Settled(payload),
+                Claimed::Mismatch(mismatch) => return Admission::Mismatch(mismatch),
+                Claimed::OutcomeUnknown => return Admission::OutcomeUnknown,
+                Claimed::NotIssued | Claimed::Foreign => {
+                    let error = StoreError::new(StoreErrorKind::Corrupt, "a record of another kind has this key");
+                    return Admission::Failed(error);
+                }
+            }
+        }
+    }
+
+    /// Waits until the claim of `holder` may have ended, for `within` at most.
+    async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration) {
+        let limit = within + self.store_timeout;
+        if let Err(error) = bounded(self.store.changed(key, holder, within), limit).await {
+            self.report(&Event::StoreFailed { key, verb: StoreVerb::Changed, error: &error, retried: true });
+            sleep(PAUSE.min(within)).await;
+        }
+    }
+}

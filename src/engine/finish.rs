@@ -1,0 +1,135 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+
+use super::{Run, Stage, Work, bounded::bounded};
+use crate::{
+    store::{Finished, StoreFuture},
+    value::{Event, Record, Release, Settlement, StoreVerb},
+};
+
+/// How a run ended, as far as its client is concerned.
+pub(crate) enum Ending {
+    /// It is recorded.
+    Recorded,
+    /// The store does not take it for now; nothing is known that speaks against the handler's answer.
+    Unrecorded,
+    /// The claim was another's by then: what the record says, if there is one.
+    Lost(Option<Box<Record>>),
+}
+
+enum How {
+    Settle(Settlement),
+    Release(Release),
+}
+
+impl How {
+    fn verb(&self) -> StoreVerb {
+        match self {
+            Self::Settle(_) => StoreVerb::Settle,
+            Self::Release(_) => StoreVerb::Release,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Ends the run with an answer, or with `None` as a tombstone.
+    pub(crate) async fn settle(self, payload: Option<Bytes>, retention: Duration) -> Ending {
+        let claimant = self.claim.claimant;
+        self.finish(How::Settle(Settlement::new(claimant, payload, retention))).await
+    }
+
+    /// Ends the run without an answer, so that the next try runs.
+    pub(crate) async fn release(self, keep: Duration) -> Ending {
+        let claimant = self.claim.claimant;
+        self.finish(How::Release(Release::new(claimant, keep))).await
+    }
+
+    /// Tries for the store timeout; after that, goes on in the background for as long as a leftover may.
+    async fn finish(mut self, how: How) -> Ending {
+        // From here on it has to be finished, attached or not.
+        self.work.enter(Stage::Claimed);
+        self.ending = true;
+        if let Some(ending) = self.try_once(&how, self.engine.store_timeout).await {
+            return ending;
+        }
+        let give_up = Instant::now() + self.engine.store_timeout;
+        let mut pause = Duration::from_millis(20);
+        loop {
+            let left = give_up.saturating_duration_since(Instant::now());
+            if left <= pause {
+                break;
+            }
+            self.hold(sleep(pause)).await;
+            if let Some(ending) = self.try_once(&how, left - pause).await {
+                return ending;
+            }
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+        let lost = self.work.is_lost();
+        self.go_on_in_background(how);
+        if lost { Ending::Lost(None) } else { Ending::Unrecorded }
+    }
+
+    /// `None` means: try again.
+    async fn try_once(&mut self, how: &How, limit: Duration) -> Option<Ending> {
+        let (engine, key) = (self.engine, self.key);
+        let answer: StoreFuture<'_, Finished> = match how {
+            How::Settle(settlement) => engine.store.settle(key, settlement),
+            How::Release(release) => engine.store.release(key, release),
+        };
+        match self.hold(bounded(answer, limit)).await {
+            Ok(Finished::Done | Finished::AlreadyDone) => {
+                engine.report(&match how {
+                    How::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
+                    How::Release(_) => Event::Released { key },
+                });
+                Some(Ending::Recorded)
+            }
+            Ok(Finished::Refused(record)) => {
+                if !self.work.is_lost() {
+                    engine.report(&Event::ClaimLost { key, attempt: self.granted.attempt });
+                }
+                Some(Ending::Lost(record))
+            }
+            Err(error) => {
+                let (verb, retried) = (how.verb(), error.is_temporary());
+                engine.report(&Event::StoreFailed { key, verb, error: &error, retried });
+                if retried {
+                    return None;
+                }
+                engine.report(&Event::NotRecorded { key, verb });
+                Some(Ending::Unrecorded)
+            }
+        }
+    }
+
+    fn go_on_in_background(self, how: How) {
+        let (engine, key, claim) = (self.engine.clone(), self.key.clone(), self.claim.clone());
+        let (granted, renewed, verb) = (self.granted, self.renewed, how.verb());
+        let not_recorded = {
+            let (engine, key) = (self.engine.clone(), self.key.clone());
+            move |_| engine.report(&Event::NotRecorded { key: &key, verb })
+        };
+        let go_on = async move {
+            let work = Work::new();
+            let mut run = Run { ending: true, ..Run::new(&engine, &work, &key, &claim, granted, renewed) };
+            let mut pause = Duration::from_millis(100);
+            loop {
+                run.hold(sleep(pause)).await;
+                if run.try_once(&how, engine.store_timeout).await.is_some() {
+                    return;
+                }
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+        };
+        let adopted = match &self.work.runtime {
+            Some(runtime) => self.engine.leftovers.adopt(runtime, go_on, not_recorded).is_ok(),
+            None => false,
+        };
+        if !adopted {
+            self.engine.report(&Event::NotRecorded { key: self.key, verb });
+        }
+    }
+}

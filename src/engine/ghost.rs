@@ -1,0 +1,69 @@
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{Engine, Work, bounded::bounded};
+use crate::{
+    store::Finished,
+    value::{Claim, Event, RecordKey, Release, StoreVerb},
+};
+
+/// A claim that was sent and whose answer is not known. Dropped in this state, it is released in the background, so
+/// that no ghost holds the key.
+pub(super) struct Ghost<'a> {
+    engine: &'a Engine,
+    work: &'a Work,
+    key: &'a RecordKey,
+    claim: &'a Claim,
+    armed: bool,
+}
+
+impl<'a> Ghost<'a> {
+    /// To be made before the claim is sent: it may take effect although its caller never comes back.
+    pub(super) fn new(engine: &'a Engine, work: &'a Work, key: &'a RecordKey, claim: &'a Claim) -> Self {
+        Self { engine, work, key, claim, armed: true }
+    }
+
+    /// The answer is known.
+    pub(super) fn laid(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for Ghost<'_> {
+    fn drop(&mut self) {
+        let Some(runtime) = self.work.runtime.as_ref().filter(|_| self.armed) else { return };
+        let (engine, key) = (self.engine.clone(), self.key.clone());
+        let release = Release::new(self.claim.claimant, self.claim.horizon.min(Duration::from_secs(3600)));
+        let lease = self.claim.lease;
+        let lay = async move { lay(&engine, &key, &release, lease).await };
+        // Past the bound the ghost's lease has to lapse by itself.
+        let _ = self.engine.leftovers.adopt(runtime, lay, |_| ());
+    }
+}
+
+/// Releases until it is done, for a lease: the claim may still be on its way when the first release is refused, and a
+/// store that is away may come back.
+async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
+    let mut given_up = Instant::now() + lease;
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match bounded(engine.store.release(key, release), engine.store_timeout).await {
+            Ok(Finished::Done) => return engine.report(&Event::Released { key }),
+            Ok(Finished::AlreadyDone) => return,
+            Ok(Finished::Refused(_)) if Instant::now() >= given_up => return,
+            Ok(Finished::Refused(_)) => {}
+            Err(error) => {
+                let retried = error.is_temporary();
+                engine.report(&Event::StoreFailed { key, verb: StoreVerb::Release, error: &error, retried });
+                if !retried {
+                    return engine.report(&Event::NotRecorded { key, verb: StoreVerb::Release });
+                }
+                // The claim's own lease began when it took effect, which may be later than anything seen here.
+                given_up = Instant::now() + lease;
+            }
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}

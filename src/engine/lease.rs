@@ -1,0 +1,91 @@
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep_until};
+
+use super::{Engine, Work, bounded::bounded};
+use crate::{
+    store::{Granted, Renewed},
+    value::{Claim, Event, RecordKey, StoreVerb},
+};
+
+/// A claim that was granted.
+pub(crate) struct Run<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) work: &'a Work,
+    pub(super) key: &'a RecordKey,
+    pub(super) claim: &'a Claim,
+    pub(crate) granted: Granted,
+    /// When the claim, or its last renewal that succeeded, was sent.
+    pub(super) renewed: Instant,
+    /// It is being settled or released: a renewal that is refused may only mean that this took effect.
+    pub(super) ending: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        engine: &'a Engine,
+        work: &'a Work,
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        granted: Granted,
+        sent: Instant,
+    ) -> Self {
+        Self { engine, work, key, claim, granted, renewed: sent, ending: false }
+    }
+
+    /// Goes on with `future` and renews the lease meanwhile, three times within its length.
+    ///
+    /// The work comes first at each turn, and what is ready at once costs no timer.
+    pub(crate) async fn hold<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let mut heartbeat = pin!(self.heartbeat());
+        let mut beats = true;
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(output),
+            Poll::Pending => {
+                beats = beats && heartbeat.as_mut().poll(cx).is_pending();
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    /// Ends when nothing is left to renew.
+    async fn heartbeat(&mut self) {
+        if self.work.is_lost() {
+            return;
+        }
+        let lease = self.claim.lease;
+        let mut next = self.renewed + lease / 3;
+        loop {
+            sleep_until(next).await;
+            let sent = Instant::now();
+            let limit = self.engine.store_timeout.min(lease / 3);
+            match bounded(self.engine.store.renew(self.key, self.claim), limit).await {
+                Ok(Renewed::Done) => {
+                    self.renewed = sent;
+                    self.work.set_overdue(false);
+                    next = sent + lease / 3;
+                }
+                Ok(Renewed::Lost) if self.ending => return,
+                Ok(Renewed::Lost) => {
+                    let attempt = self.granted.attempt;
+                    self.engine.report(&Event::ClaimLost { key: self.key, attempt });
+                    return self.work.lose();
+                }
+                Err(error) => {
+                    let (key, verb) = (self.key, StoreVerb::Renew);
+                    self.engine.report(&Event::StoreFailed { key, verb, error: &error, retried: true });
+                    let now = Instant::now();
+                    self.work.set_overdue(now >= self.renewed + lease);
+                    next = now + (lease / 10).clamp(Duration::from_millis(1), Duration::from_secs(1));
+                }
+            }
+        }
+    }
+}

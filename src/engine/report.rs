@@ -1,0 +1,47 @@
+use super::Engine;
+use crate::value::Event;
+
+impl Engine {
+    /// Tells the observer, and `tracing` where that is switched on.
+    pub(crate) fn report(&self, event: &Event<'_>) {
+        #[cfg(feature = "tracing")]
+        trace(event);
+        if let Some(observer) = &self.observer {
+            observer.on_event(event);
+        }
+    }
+}
+
+/// Keys are shown as digests; their text is evaluated only where somebody listens.
+#[cfg(feature = "tracing")]
+fn trace(event: &Event<'_>) {
+    use tracing::{debug, error, info, trace, warn};
+
+    match *event {
+        Event::Refused { key, refusal } => {
+            info!(key = key.map(|key| key.log_id()), problem = refusal.name(), detail = %refusal.detail(), "refused");
+        }
+        Event::Replayed { key } => debug!(key = key.log_id(), "replayed"),
+        Event::Responded { key } => debug!(key = key.log_id(), "responded"),
+        Event::Claimed { key, attempt, takeover: true } => {
+            warn!(key = key.log_id(), attempt, "claimed: the claim before had lapsed");
+        }
+        Event::Claimed { key, attempt, .. } => trace!(key = key.log_id(), attempt, "claimed"),
+        Event::Settled { key, tombstone } => trace!(key = key.log_id(), tombstone, "settled"),
+        Event::Released { key } => debug!(key = key.log_id(), "released"),
+        Event::ClaimLost { key, attempt } => {
+            warn!(key = key.log_id(), attempt, "the claim was lost while the handler ran");
+        }
+        Event::StoreFailed { key, verb, error, retried } => {
+            warn!(key = key.log_id(), %verb, error = error as &dyn std::error::Error, retried, "the store failed");
+        }
+        Event::NotRecorded { key, verb } => {
+            error!(key = key.log_id(), %verb, "given up: how the request ended is not recorded, its claim lapses");
+        }
+        Event::FailedOpen { key } => warn!(key = key.log_id(), "let through unprotected: the store does not answer"),
+        Event::Detached { key } => debug!(key = key.log_id(), "the client left; its work goes on"),
+        Event::Dropped { key, after } => {
+            warn!(key = key.log_id(), ?after, "the client left, and its work was dropped; its claim lapses");
+        }
+    }
+}

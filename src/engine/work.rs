@@ -1,0 +1,117 @@
+use std::sync::{
+    Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicU8, Ordering},
+};
+
+use tokio::{runtime::Handle, sync::Notify};
+
+use crate::value::{RecordKey, Wishes};
+
+/// How far a piece of work is, for whoever has to decide what a client's leaving means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// Nothing is claimed: it may be dropped.
+    Open = 0,
+    /// Claimed, and its owner wants it dropped with its client.
+    Attached = 1,
+    /// Claimed: it has to be finished.
+    Claimed = 2,
+}
+
+/// What one piece of work and those around it know of each other.
+#[derive(Debug)]
+pub(crate) struct Work {
+    stage: AtomicU8,
+    leftover: AtomicBool,
+    overdue: AtomicBool,
+    lost: AtomicBool,
+    changed: Notify,
+    wishes: Mutex<Wishes>,
+    key: OnceLock<RecordKey>,
+    pub(super) runtime: Option<Handle>,
+}
+
+impl Work {
+    /// Work of the current runtime, which takes over what its client leaves behind.
+    pub(crate) fn new() -> Self {
+        Self {
+            stage: AtomicU8::new(Stage::Open as u8),
+            leftover: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
+            changed: Notify::new(),
+            wishes: Mutex::new(Wishes::default()),
+            key: OnceLock::new(),
+            runtime: Handle::try_current().ok(),
+        }
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Acquire) {
+            0 => Stage::Open,
+            1 => Stage::Attached,
+            _ => Stage::Claimed,
+        }
+    }
+
+    pub(crate) fn enter(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Release);
+    }
+
+    /// What was claimed, where anything was.
+    pub(super) fn key(&self) -> Option<&RecordKey> {
+        self.key.get()
+    }
+
+    pub(super) fn claimed(&self, key: &RecordKey, stage: Stage) {
+        let _ = self.key.set(key.clone());
+        self.enter(stage);
+    }
+
+    /// The client has left, and the work goes on without it.
+    pub(crate) fn is_leftover(&self) -> bool {
+        self.leftover.load(Ordering::Acquire)
+    }
+
+    pub(super) fn leave_over(&self) {
+        self.leftover.store(true, Ordering::Release);
+    }
+
+    /// The claim is known to be another's, or gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    pub(super) fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// Says whether the lease has run out without a renewal, so that another may have the claim.
+    pub(super) fn set_overdue(&self, overdue: bool) {
+        self.overdue.store(overdue, Ordering::Release);
+        if overdue {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Resolves when the claim is lost or overdue.
+    pub(crate) async fn lost(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.is_lost() || self.overdue.load(Ordering::Acquire) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(crate) fn wishes(&self) -> Wishes {
+        *self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wish(&self, change: impl FnOnce(&mut Wishes)) {
+        change(&mut self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,101 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{
+    Response, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
+    response::Parts,
+};
+use http_body::Body;
+
+use super::{Exchange, codec};
+use crate::{
+    body::{Collected, Excess, Failure, ResponseBody, collect},
+    engine::Work,
+    value::{Answer, Retain, Wishes},
+};
+
+/// An answer of the handler's, and what becomes of the record.
+pub(super) struct Handled<B: Body> {
+    pub(super) response: Response<ResponseBody<B>>,
+    pub(super) fate: Fate,
+}
+
+/// What becomes of the record.
+pub(super) enum Fate {
+    /// Settled, with the answer or as a tombstone.
+    Settle(Option<Bytes>, Duration),
+    /// Released, so that the next try runs.
+    Release,
+}
+
+impl Exchange {
+    /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
+    pub(super) async fn take_in<B>(&self, response: Response<B>, work: &Work) -> Handled<B>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let (parts, body) = response.into_parts();
+        let wishes = work.wishes();
+        if self.passes_through(&parts, &body, wishes) {
+            let fate = self.fate(&parts, None, wishes);
+            return Handled { response: Response::from_parts(parts, ResponseBody::passed(body)), fate };
+        }
+        // Boxed, so that its rest can be passed on after a look at its beginning.
+        let mut body = Box::pin(body);
+        let read = collect(body.as_mut(), self.policy.response_limit).await;
+        // The handler's body may have been running until now.
+        let wishes = work.wishes();
+        match read {
+            Ok(whole) => {
+                let fate = self.fate(&parts, Some(&whole), wishes);
+                let Collected { data, trailers } = whole;
+                Handled { response: Response::from_parts(parts, ResponseBody::whole(data, trailers)), fate }
+            }
+            Err(failure) => {
+                let fate = self.fate(&parts, None, wishes);
+                let body = match failure {
+                    Failure::TooLong(Excess { read }) => ResponseBody::resumed(read, body),
+                    Failure::Broken(Excess { read }, error) => ResponseBody::broken(read, error),
+                };
+                Handled { response: Response::from_parts(parts, body), fate }
+            }
+        }
+    }
+
+    /// Whether the answer goes out as it comes: it is none to wait for, none to replay, or too long to be kept.
+    fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: Wishes) -> bool {
+        let media_type = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+        let is_event_stream = media_type.len() >= 17 && media_type[..17].eq_ignore_ascii_case(b"text/event-stream");
+        let told = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let length = told.unwrap_or(0).max(body.size_hint().lower());
+        is_partial(parts.status)
+            || wishes.stream
+            || is_event_stream
+            || length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX)
+    }
+
+    /// `body` is `None` where it is not whole, or not held.
+    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: Wishes) -> Fate {
+        let answer = Answer {
+            status: parts.status,
+            headers: &parts.headers,
+            body: body.map_or(&b""[..], |body| &body.data),
+            trailers: body.and_then(|body| body.trailers.as_ref()),
+        };
+        let retention = match wishes.retain {
+            Some(Retain::No) => return Fate::Release,
+            Some(Retain::For(retention)) => retention,
+            None if parts.status == StatusCode::SWITCHING_PROTOCOLS || self.policy.keep.keeps(&answer) => {
+                self.policy.retention
+            }
+            None => return Fate::Release,
+        };
+        Fate::Settle(body.map(|body| codec::encode(parts.status, &parts.headers, body, &self.headers)), retention)
+    }
+}
+
+/// An upgrade, or a part of an answer: neither can be replayed.
+fn is_partial(status: StatusCode) -> bool {
+    matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::PARTIAL_CONTENT)
+}

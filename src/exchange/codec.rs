@@ -1,0 +1,175 @@
+//! A kept answer as bytes: a version, the status, headers, trailers, body. Lengths stand in front; the body is what is
+//! left, so that a replay slices it.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::KeptHeaders;
+use crate::body::Collected;
+
+const VERSION: u8 = 1;
+
+/// An answer that was kept.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Collected,
+}
+
+/// Packs an answer, without the headers that are not kept.
+pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, kept: &KeptHeaders) -> Bytes {
+    let fields = || headers.iter().filter(|(name, _)| kept.keeps(name, headers));
+    let none = HeaderMap::new();
+    let trailers = || body.trailers.as_ref().unwrap_or(&none).iter();
+    let (field_count, trailer_count) = (fields().count(), trailers().count());
+    let length = 3 + fields_length(field_count, fields()) + fields_length(trailer_count, trailers()) + body.data.len();
+    let mut out = Vec::with_capacity(length);
+    out.push(VERSION);
+    out.extend_from_slice(&status.as_u16().to_be_bytes());
+    put_fields(&mut out, field_count, fields());
+    put_fields(&mut out, trailer_count, trailers());
+    out.extend_from_slice(&body.data);
+    debug_assert_eq!(out.len(), length);
+    Bytes::from(out)
+}
+
+/// Unpacks an answer; `None` where the bytes are none of this version.
+pub(super) fn decode(payload: &Bytes) -> Option<Kept> {
+    let [VERSION, high, low, ..] = payload[..] else { return None };
+    let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
+    let mut rest = payload.slice(3..);
+    let headers = take_fields(&mut rest)?;
+    let trailers = Some(take_fields(&mut rest)?).filter(|trailers| !trailers.is_empty());
+    Some(Kept { status, headers, body: Collected { data: rest, trailers } })
+}
+
+fn fields_length<'a>(count: usize, fields: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> usize {
+    let part = |length| varint_length(length) + length;
+    let parts: usize = fields.map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();
+    varint_length(count) + parts
+}
+
+fn put_fields<'a>(out: &mut Vec<u8>, count: usize, fields: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) {
+    put_varint(out, count);
+    for (name, value) in fields {
+        for part in [name.as_str().as_bytes(), value.as_bytes()] {
+            put_varint(out, part.len());
+            out.extend_from_slice(part);
+        }
+    }
+}
+
+fn take_fields(rest: &mut Bytes) -> Option<HeaderMap> {
+    let count = take_varint(rest)?;
+    // Each field takes two bytes at least, and a map has its own bound.
+    let mut fields = HeaderMap::try_with_capacity(count.min(rest.len() / 2)).ok()?;
+    for _ in 0..count {
+        let name = HeaderName::from_bytes(&take_part(rest)?).ok()?;
+        let value = HeaderValue::from_maybe_shared(take_part(rest)?).ok()?;
+        fields.try_append(name, value).ok()?;
+    }
+    Some(fields)
+}
+
+fn take_part(rest: &mut Bytes) -> Option<Bytes> {
+    let length = take_varint(rest)?;
+    (length <= rest.len()).then(|| rest.split_to(length))
+}
+
+fn varint_length(mut number: usize) -> usize {
+    let mut length = 1;
+    while number >= 0x80 {
+        number >>= 7;
+        length += 1;
+    }
+    length
+}
+
+#[allow(clippy::cast_possible_truncation)] // seven bits at a time
+fn put_varint(out: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take_varint(rest: &mut Bytes) -> Option<usize> {
+    let mut number = 0;
+    for (at, &byte) in rest.iter().enumerate().take(4) {
+        number |= usize::from(byte & 0x7f) << (7 * at);
+        if byte < 0x80 {
+            let _ = rest.split_to(at + 1);
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer() -> (HeaderMap, Collected) {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("location", "/orders/7"), ("x-a", "one"), ("x-a", "two"), ("set-cookie", "s=1"), ("x-e", "")]
+        {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        headers.insert("x-long", HeaderValue::from_str(&"v".repeat(300)).unwrap());
+        headers.insert("x-bytes", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
+        let trailers = HeaderMap::from_iter([("x-checksum".parse().unwrap(), "abc".parse().unwrap())]);
+        (headers, Collected { data: Bytes::from_static(b"\0body"), trailers: Some(trailers) })
+    }
+
+    #[test]
+    fn an_answer_comes_back_whole() {
+        let (headers, body) = answer();
+        let payload = encode(StatusCode::CREATED, &headers, &body, &KeptHeaders::default());
+        let kept = decode(&payload).unwrap();
+        assert_eq!(kept.status, StatusCode::CREATED);
+        assert_eq!(kept.body.data, body.data);
+        assert_eq!(kept.body.trailers, body.trailers);
+        let mut expected = headers.clone();
+        expected.remove("set-cookie");
+        assert_eq!(kept.headers, expected);
+        assert_eq!(kept.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_replay_slices_the_payload() {
+        let (headers, body) = answer();
+        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default());
+        let kept = decode(&payload).unwrap();
+        assert_eq!(kept.body.data.as_ptr_range().end, payload.as_ptr_range().end);
+    }
+
+    #[test]
+    fn torn_payloads_are_none() {
+        let (headers, body) = answer();
+        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default());
+        for end in 0..payload.len() - body.data.len() {
+            assert!(decode(&payload.slice(..end)).is_none(), "{end}");
+        }
+        for version in [0, 2, 255] {
+            let mut other = payload.to_vec();
+            other[0] = version;
+            assert!(decode(&Bytes::from(other)).is_none());
+        }
+        assert!(decode(&Bytes::from_static(&[1, 0, 200, 0xff, 0xff, 0xff, 0x7f])).is_none());
+    }
+
+    #[test]
+    fn varints() {
+        for number in [0, 1, 127, 128, 16_383, 16_384, 1 << 20] {
+            let mut out = Vec::new();
+            put_varint(&mut out, number);
+            assert_eq!(out.len(), varint_length(number));
+            let mut bytes = Bytes::from(out);
+            assert_eq!(take_varint(&mut bytes), Some(number));
+            assert!(bytes.is_empty());
+        }
+    }
+}

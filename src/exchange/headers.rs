@@ -1,0 +1,93 @@
+use http::{
+    HeaderMap, HeaderName,
+    header::{self, CONNECTION},
+};
+
+/// Which headers of an answer are kept for its replays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptHeaders {
+    pub(crate) also: Vec<HeaderName>,
+    pub(crate) not: Vec<HeaderName>,
+}
+
+impl KeptHeaders {
+    /// Whether a field of `headers` is kept.
+    pub(crate) fn keeps(&self, name: &HeaderName, headers: &HeaderMap) -> bool {
+        if is_of_the_message(name) || is_named_by_connection(name, headers) || self.not.contains(name) {
+            return false;
+        }
+        !is_of_the_exchange(name) || self.also.contains(name)
+    }
+}
+
+/// Fields that a server makes anew for each message: hop-by-hop (RFC 9110, section 7.6.1), framing, and times.
+fn is_of_the_message(name: &HeaderName) -> bool {
+    [
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        header::TE,
+        header::CONTENT_LENGTH,
+        header::DATE,
+        header::AGE,
+    ]
+    .contains(name)
+        || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+/// Fields that belong to one client or one exchange: cookies, challenges, CORS.
+fn is_of_the_exchange(name: &HeaderName) -> bool {
+    name == header::SET_COOKIE
+        || name == header::WWW_AUTHENTICATE
+        || name == header::PROXY_AUTHENTICATE
+        || name.as_str().starts_with("access-control-")
+        || matches!(name.as_str(), "authentication-info" | "proxy-authentication-info" | "set-cookie2")
+}
+
+fn is_named_by_connection(name: &HeaderName, headers: &HeaderMap) -> bool {
+    headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|named| named.trim().eq_ignore_ascii_case(name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept() {
+        let headers = HeaderMap::from_iter([(CONNECTION, HeaderValue::from_static("close, X-Hop"))]);
+        let kept = KeptHeaders::default();
+        let keeps = |kept: &KeptHeaders, name: &str| kept.keeps(&name.parse().unwrap(), &headers);
+        for name in ["location", "etag", "trailer", "content-type", "retry-after", "x-a", "vary"] {
+            assert!(keeps(&kept, name), "{name}");
+        }
+        for name in [
+            "connection",
+            "keep-alive",
+            "proxy-connection",
+            "te",
+            "transfer-encoding",
+            "upgrade",
+            "content-length",
+            "date",
+            "age",
+            "x-hop",
+            "set-cookie",
+            "www-authenticate",
+            "proxy-authenticate",
+            "authentication-info",
+            "access-control-allow-origin",
+            "access-control-expose-headers",
+        ] {
+            assert!(!keeps(&kept, name), "{name}");
+        }
+        let chosen = KeptHeaders { also: vec![header::SET_COOKIE, header::DATE], not: vec![header::ETAG] };
+        assert!(keeps(&chosen, "set-cookie") && !keeps(&chosen, "etag") && !keeps(&chosen, "date"));
+    }
+}

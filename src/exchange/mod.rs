@@ -1,0 +1,105 @@
+//! One HTTP request through the engine: read it, claim, run, keep the answer or not, replay.
+
+mod answer;
+mod begin;
+mod codec;
+mod headers;
+mod operation;
+mod refuse;
+mod run;
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderName, Method, Response};
+
+use crate::{
+    engine::Engine,
+    extract::{
+        Credentials,
+        fingerprint::{self, FingerprintExtractor},
+        key::{self, KeyExtractor},
+        scope::ScopeExtractor,
+    },
+    problem,
+    store::Store,
+    value::{Policy, Refusal},
+};
+
+pub use self::operation::Operation;
+pub(crate) use self::{
+    begin::{Begun, Subject},
+    headers::KeptHeaders,
+};
+
+/// Makes the answer that tells a client of a refusal.
+pub(crate) type Render = dyn Fn(&Refusal) -> Response<Bytes> + Send + Sync;
+
+/// Everything that a layer was told, and the engine that does it.
+#[derive(Clone)]
+pub(crate) struct Exchange {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) policy: Policy,
+    pub(crate) methods: Vec<Method>,
+    pub(crate) route: Option<Arc<str>>,
+    pub(crate) key: KeyExtractor,
+    pub(crate) key_required: bool,
+    pub(crate) scoping: Scoping,
+    pub(crate) fingerprint: FingerprintExtractor,
+    pub(crate) headers: KeptHeaders,
+    pub(crate) marker: HeaderName,
+    pub(crate) problem_base: Cow<'static, str>,
+    pub(crate) render: Option<Arc<Render>>,
+    pub(crate) fail_open: bool,
+    pub(crate) attached: bool,
+}
+
+/// Whose key it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Scoping {
+    /// Nobody says so: the caller's credentials have to be the first one's.
+    Credentials(Credentials),
+    /// All callers are one.
+    Unscoped,
+    /// The request says so.
+    Scope(ScopeExtractor),
+}
+
+impl Exchange {
+    pub(crate) fn new(store: impl Store) -> Self {
+        Self {
+            engine: Arc::new(Engine::new(store)),
+            policy: Policy::default(),
+            methods: vec![Method::POST, Method::PATCH],
+            route: None,
+            key: key::header("Idempotency-Key"),
+            key_required: true,
+            scoping: Scoping::Credentials(Credentials::default()),
+            fingerprint: fingerprint::bytes(),
+            headers: KeptHeaders::default(),
+            marker: HeaderName::from_static("idempotent-replayed"),
+            problem_base: Cow::Borrowed(problem::TYPE_BASE),
+            render: None,
+            fail_open: false,
+            attached: false,
+        }
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("engine", &self.engine)
+            .field("policy", &self.policy)
+            .field("methods", &self.methods)
+            .field("route", &self.route)
+            .field("key", &self.key)
+            .field("key_required", &self.key_required)
+            .field("scoping", &self.scoping)
+            .field("fingerprint", &self.fingerprint)
+            .field("marker", &self.marker)
+            .field("fail_open", &self.fail_open)
+            .field("attached", &self.attached)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{
+    engine::Work,
+    store::Granted,
+    value::{RecordKey, Retain},
+};
+
+/// What a handler can see of the operation that it runs, and say about its own answer.
+///
+/// It is a request extension and, with the feature `axum`, an extractor. A handler that also serves requests that the
+/// layer lets through unprotected takes an `Option<Operation>`.
+///
+/// ```
+/// use axum::{Router, http::StatusCode, routing::post};
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation};
+///
+/// async fn pay(operation: Operation) -> StatusCode {
+///     if operation.attempt() > 1 {
+///         // An earlier try may have got as far as the bank: ask there before paying again.
+///     }
+///     StatusCode::CREATED
+/// }
+///
+/// let layer = IdempotencyLayer::new(MemoryStore::new());
+/// let app: Router = Router::new().route("/payments", post(pay).layer(layer));
+/// # drop(app);
+/// ```
+#[derive(Clone)]
+pub struct Operation {
+    work: Arc<Work>,
+    key: RecordKey,
+    granted: Granted,
+}
+
+impl Operation {
+    pub(super) fn new(work: Arc<Work>, key: RecordKey, granted: Granted) -> Self {
+        Self { work, key, granted }
+    }
+
+    /// The key as it was extracted from the request.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.key.key()
+    }
+
+    /// The scope, where the layer has one.
+    #[must_use]
+    pub fn scope(&self) -> Option<&str> {
+        self.key.scope()
+    }
+
+    /// The name of the operation in the store: route, scope and key.
+    #[must_use]
+    pub fn record_key(&self) -> &RecordKey {
+        &self.key
+    }
+
+    /// How many times the key was claimed since its record began: 1 for the first try.
+    ///
+    /// More than 1 means that a try before this one failed, or never came back, and may have left something behind.
+    /// It starts again at 1 once the record is gone, so it orders the tries of one operation, and is no fencing token
+    /// for other systems beyond the retention.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.granted.attempt
+    }
+
+    /// Whether the try before this one never came back: its lease lapsed.
+    #[must_use]
+    pub fn is_takeover(&self) -> bool {
+        self.granted.takeover
+    }
+
+    /// Resolves when the claim is lost to another, or when its lease has run out without a renewal, so that it may be.
+    ///
+    /// It never resolves while all is well; use it in a `select!` to stop work that another may be doing too. It may be
+    /// dropped at any time.
+    pub async fn lost(&self) {
+        self.work.lost().await;
+    }
+
+    /// The answer is not kept, whatever the policy says: the next try runs.
+    pub fn discard(&self) {
+        self.work.wish(|wishes| wishes.retain = Some(Retain::No));
+    }
+
+    /// The answer is kept for this long, whatever the policy says.
+    pub fn keep_for(&self, retention: Duration) {
+        self.work.wish(|wishes| wishes.retain = Some(Retain::For(retention)));
+    }
+
+    /// The answer is a stream: it goes to its client as it comes, and a duplicate hears that it was not retained.
+    ///
+    /// `text/event-stream` is taken for one without being told. To have an effect, this has to be called before the
+    /// handler returns.
+    pub fn stream(&self) {
+        self.work.wish(|wishes| wishes.stream = true);
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation")
+            .field("key", &self.key)
+            .field("attempt", &self.granted.attempt)
+            .field("takeover", &self.granted.takeover)
+            .finish_non_exhaustive()
+    }
+}

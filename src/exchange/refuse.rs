@@ -1,0 +1,67 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, header::EXPECT};
+use http_body::Body;
+
+use super::{Exchange, codec::Kept};
+use crate::{
+    body::{ResponseBody, drain},
+    problem,
+    value::{Event, RecordKey, Refusal, Reply},
+};
+
+/// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
+const DRAIN_BYTES: usize = 8 * 1024 * 1024;
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+
+impl Exchange {
+    /// Tells a client of a refusal.
+    pub(crate) fn refuse<B: Body>(&self, key: Option<&RecordKey>, refusal: &Refusal) -> Response<ResponseBody<B>> {
+        self.engine.report(&Event::Refused { key, refusal });
+        let mut response = self.rendered(refusal);
+        problem::set_retry_after(&mut response, refusal);
+        response.map(|body| ResponseBody::whole(body, None))
+    }
+
+    /// Sends a kept answer again, marked.
+    pub(super) fn replay<B: Body>(&self, key: &RecordKey, kept: Kept) -> Response<ResponseBody<B>> {
+        self.engine.report(&Event::Replayed { key });
+        let mut response = Response::new(ResponseBody::whole(kept.body.data, kept.body.trailers));
+        *response.status_mut() = kept.status;
+        *response.headers_mut() = kept.headers;
+        response.headers_mut().insert(self.marker.clone(), HeaderValue::from_static("true"));
+        response
+    }
+
+    /// Gives an answer of the application's own, which says when to come again where `refusal` is one that passes.
+    pub(super) fn respond<B: Body>(
+        &self,
+        key: &RecordKey,
+        reply: &Reply,
+        refusal: Option<&Refusal>,
+    ) -> Response<ResponseBody<B>> {
+        self.engine.report(&Event::Responded { key });
+        let mut response = reply.to(key);
+        if let Some(refusal) = refusal {
+            problem::set_retry_after(&mut response, refusal);
+        }
+        response.map(|body| ResponseBody::whole(body, None))
+    }
+
+    pub(super) fn rendered(&self, refusal: &Refusal) -> Response<Bytes> {
+        match &self.render {
+            Some(render) => render(refusal),
+            None => problem::render(refusal, &self.problem_base),
+        }
+    }
+
+    /// Reads what the client still sends, within bounds. A client that asks first (RFC 9110, section 10.1.1) has not
+    /// begun to send.
+    pub(crate) async fn drain<B: Body<Data = Bytes>>(headers: &HeaderMap, body: B) {
+        if !headers.contains_key(EXPECT) {
+            // Whether it ended in time makes no difference to the answer.
+            let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
+        }
+    }
+}

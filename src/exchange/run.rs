@@ -1,0 +1,180 @@
+use std::{panic::resume_unwind, pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body::Body;
+use tower_service::Service;
+
+use super::{
+    Exchange, Operation, Subject,
+    answer::{Fate, Handled},
+    codec,
+};
+use crate::{
+    body::{BoxError, Collected, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
+    engine::{Admission, CatchUnwind, Ending, Run, Stage, Work},
+    value::{Claim, Event, OnDuplicate, Record, RecordKey, Refusal, State, StoreErrorKind, WhileRunning},
+};
+
+impl Exchange {
+    /// One request that has a key, from its body to its answer.
+    pub(crate) async fn run<S, B, R>(
+        self: Arc<Self>,
+        work: Arc<Work>,
+        mut inner: S,
+        parts: Parts,
+        body: B,
+        subject: Subject,
+    ) -> Result<Response<ResponseBody<R>>, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+        R: Body<Data = Bytes>,
+    {
+        let body = match self.read(&parts, body).await {
+            Ok(body) => body,
+            Err(refusal) => return Ok(self.refuse(None, &refusal)),
+        };
+        let (key, claim) = match self.claim(&parts, &body.data, subject) {
+            Ok(claimed) => claimed,
+            Err(refusal) => return Ok(self.refuse(None, &refusal)),
+        };
+        let protected = |outer: &Operation| *outer.record_key() == key;
+        if parts.extensions.get().is_some_and(protected) {
+            // The same layer further out has claimed it: here it would wait for itself.
+            return pass(&mut inner, parts, body).await;
+        }
+        let stage = if self.attached { Stage::Attached } else { Stage::Claimed };
+        let patience = match self.policy.while_running {
+            WhileRunning::Wait(patience) => patience,
+            _ => Duration::ZERO,
+        };
+        match self.engine.admit(&work, &key, &claim, stage, patience).await {
+            Admission::Run(run) => self.handle(run, &work, &key, &claim, inner, parts, body).await,
+            Admission::Failed(error) if self.fail_open => {
+                self.engine.report(&Event::FailedOpen { key: &key });
+                drop(error);
+                pass(&mut inner, parts, body).await
+            }
+            Admission::Failed(error) if error.kind() == StoreErrorKind::Full => {
+                Ok(self.refuse(Some(&key), &Refusal::StoreFull))
+            }
+            Admission::Failed(_) => Ok(self.refuse(Some(&key), &Refusal::StoreUnavailable)),
+            Admission::Running(left) => Ok(self.running(&key, left)),
+            Admission::Settled(payload) => Ok(self.duplicate(&key, payload)),
+            Admission::Mismatch(mismatch) => Ok(self.refuse(Some(&key), &Refusal::KeyReused(mismatch))),
+            Admission::OutcomeUnknown => Ok(self.refuse(Some(&key), &Refusal::OutcomeUnknown)),
+        }
+    }
+
+    /// The whole request body, or why not.
+    async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let limit = self.policy.request_limit;
+        let mut body = pin!(body);
+        match collect(body.as_mut(), limit).await {
+            Ok(body) => Ok(body),
+            Err(Failure::TooLong(_)) => {
+                Self::drain(&parts.headers, body).await;
+                Err(Refusal::BodyTooLarge(Some(limit)))
+            }
+            Err(Failure::Broken(_, error)) => Err(match is_over_a_limit(&*error.into()) {
+                true => Refusal::BodyTooLarge(None),
+                false => Refusal::BodyIncomplete,
+            }),
+        }
+    }
+
+    /// Runs the handler under its claim and ends the claim.
+    #[allow(clippy::too_many_arguments)]
+    async fn handle<S, B, R>(
+        &self,
+        mut run: Run<'_>,
+        work: &Arc<Work>,
+        key: &RecordKey,
+        claim: &Claim,
+        mut inner: S,
+        mut parts: Parts,
+        body: Collected,
+    ) -> Result<Response<ResponseBody<R>>, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        R: Body<Data = Bytes>,
+    {
+        parts.extensions.insert(Operation::new(work.clone(), key.clone(), run.granted));
+        let request = Request::from_parts(parts, RequestBody::whole(body));
+        let handling = async {
+            let response = inner.call(request).await?;
+            Ok(self.take_in(response, work).await)
+        };
+        let (answer, fate) = match run.hold(CatchUnwind::new(handling)).await {
+            Ok(Ok(Handled { response, fate })) => (Ok(Ok(response)), fate),
+            Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure()),
+            // Without its client the work has lost its task-locals, which may be why it panicked.
+            Err(panic) if work.is_leftover() && !self.policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) => (Err(panic), self.fate_of_failure()),
+        };
+        let ending = match fate {
+            Fate::Settle(payload, retention) => run.settle(payload, retention).await,
+            Fate::Release => run.release(self.policy.released_for()).await,
+        };
+        match (answer, ending) {
+            (Err(panic), _) => resume_unwind(panic),
+            (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
+            (Ok(_), Ending::Lost(record)) => Ok(self.late(key, claim, record)),
+        }
+    }
+
+    /// What becomes of the record where the handler gave no answer.
+    fn fate_of_failure(&self) -> Fate {
+        if !self.policy.keeps_panics() {
+            return Fate::Release;
+        }
+        let (parts, data) = self.rendered(&Refusal::HandlerFailed).into_parts();
+        let body = Collected { data, trailers: None };
+        Fate::Settle(Some(codec::encode(parts.status, &parts.headers, &body, &self.headers)), self.policy.retention)
+    }
+
+    fn running<R: Body>(&self, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
+        let refusal = Refusal::InProgress(left);
+        match &self.policy.while_running {
+            WhileRunning::Respond(reply) => self.respond(key, reply, Some(&refusal)),
+            _ => self.refuse(Some(key), &refusal),
+        }
+    }
+
+    fn duplicate<R: Body>(&self, key: &RecordKey, payload: Option<Bytes>) -> Response<ResponseBody<R>> {
+        match &self.policy.on_duplicate {
+            OnDuplicate::Replay => match payload.as_ref().and_then(codec::decode) {
+                Some(kept) => self.replay(key, kept),
+                None => self.refuse(Some(key), &Refusal::NotRetained),
+            },
+            OnDuplicate::Reject => self.refuse(Some(key), &Refusal::Duplicate),
+            OnDuplicate::Respond(reply) => self.respond(key, reply, None),
+        }
+    }
+
+    /// The claim was lost by the time the handler ended: its client gets what the record says.
+    fn late<R: Body>(&self, key: &RecordKey, claim: &Claim, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
+        let same = |record: &Record| record.fingerprint == claim.fingerprint && record.caller == claim.caller;
+        match record.filter(|record| same(record)) {
+            Some(record) if record.state == State::Settled => self.duplicate(key, record.payload),
+            Some(record) => self.running(key, record.lease_left),
+            None => self.running(key, Duration::ZERO),
+        }
+    }
+}
+
+/// Lets a request through unprotected after its body was read.
+async fn pass<S, B, R>(inner: &mut S, parts: Parts, body: Collected) -> Result<Response<ResponseBody<R>>, S::Error>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+    R: Body,
+{
+    let request = Request::from_parts(parts, RequestBody::whole(body));
+    Ok(inner.call(request).await?.map(ResponseBody::passed))
+}

@@ -1,0 +1,265 @@
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderName, Method, Response};
+use tower_layer::Layer;
+
+use super::Idempotency;
+use crate::{
+    engine::{Engine, Leftovers},
+    exchange::{Exchange, Scoping},
+    extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
+    store::Store,
+    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
+};
+
+/// Makes the operations behind it safe to repeat.
+///
+/// A request brings a key, by default in the header `Idempotency-Key`. The first request with a key runs. While it
+/// runs, a duplicate is refused (409); once it has ended, a duplicate gets its answer again, marked with
+/// `Idempotent-Replayed: true`; a request with other content under the same key is refused (422). An answer that says
+/// that nothing was done, and a panic, release the key, so that the next try runs.
+///
+/// The layer is cheap to clone: build one, and let each route adjust a clone.
+///
+/// ```
+/// use axum::{Router, routing::post};
+/// use std::time::Duration;
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key};
+///
+/// let idempotent = IdempotencyLayer::new(MemoryStore::new());
+/// let app: Router = Router::new()
+///     // A retry gets the first answer.
+///     .route("/orders", post(|| async { "ordered" }).layer(idempotent.clone().route("orders")))
+///     // The same content twice in three seconds is refused.
+///     .route(
+///         "/feedback",
+///         post(|| async { "thanks" }).layer(
+///             idempotent
+///                 .key(key::content())
+///                 .policy(Policy::reject().retention(Duration::from_secs(3))),
+///         ),
+///     );
+/// # drop(app);
+/// ```
+///
+/// # What is protected
+///
+/// `POST` and `PATCH`, unless [`methods`](Self::methods) says otherwise. Other requests reach the inner service
+/// untouched, at no cost.
+///
+/// The operation is named by the route, the [scope](Self::scope) and the [key](Self::key). The route is Axum's matched
+/// path with the prefix of every router that it is nested in; where there is none, the request's path. Give it a fixed
+/// name with [`route`](Self::route) where you can.
+///
+/// # What the handler gets
+///
+/// The layer reads the whole request body, up to [a limit](Policy::request_limit), before it claims the key; the
+/// handler gets the same bytes. An [`Operation`](crate::Operation) is in the request's extensions.
+///
+/// # Where it runs
+///
+/// Inside a Tokio runtime with its timer on. Work whose client leaves goes on in that runtime: see
+/// [`leftovers`](Self::leftovers).
+#[derive(Clone, Debug)]
+#[must_use = "a layer does nothing until it is put around a service"]
+pub struct IdempotencyLayer {
+    exchange: Arc<Exchange>,
+}
+
+impl IdempotencyLayer {
+    /// A layer that keeps its records in `store`: [`Policy::replay`], and everything else as described above.
+    pub fn new(store: impl Store) -> Self {
+        Self { exchange: Arc::new(Exchange::new(store)) }
+    }
+
+    /// Where the key comes from. Default: [`key::header("Idempotency-Key")`](crate::key::header).
+    pub fn key(self, key: KeyExtractor) -> Self {
+        self.with(|exchange| exchange.key = key)
+    }
+
+    /// A request without a key is let through unprotected, instead of being refused.
+    pub fn optional(self) -> Self {
+        self.with(|exchange| exchange.key_required = false)
+    }
+
+    /// Whose key it is. Default: nobody says so, and [credentials](Self::credentials) have to be the first one's.
+    pub fn scope(self, scope: ScopeExtractor) -> Self {
+        self.with(|exchange| exchange.scoping = Scoping::Scope(scope))
+    }
+
+    /// All callers are one: whoever knows a key can get its answer.
+    ///
+    /// This is for routes whose callers prove themselves in the body, such as callbacks.
+    pub fn unscoped(self) -> Self {
+        self.with(|exchange| exchange.scoping = Scoping::Unscoped)
+    }
+
+    /// The headers that say who asks, where no scope does. Default: `Authorization`, `Cookie` and `X-Api-Key`.
+    ///
+    /// Another caller with the same key gets 422: neither the first one's answer nor a second run.
+    pub fn credentials(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.with(|exchange| exchange.scoping = Scoping::Credentials(Credentials::of(headers)))
+    }
+
+    /// What counts as the same request. Default: [`fingerprint::bytes()`](crate::fingerprint::bytes).
+    pub fn fingerprint(self, fingerprint: FingerprintExtractor) -> Self {
+        self.with(|exchange| exchange.fingerprint = fingerprint)
+    }
+
+    /// The name of the route, in place of the matched path.
+    ///
+    /// Renaming a path orphans its keys: a retry across the deploy runs again. A fixed name does not change with it.
+    /// Two routes of one name are one operation.
+    pub fn route(self, name: impl Into<Arc<str>>) -> Self {
+        self.with(|exchange| exchange.route = Some(name.into()))
+    }
+
+    /// Which methods are protected. Default: `POST` and `PATCH`, those that HTTP does not call idempotent (RFC 9110,
+    /// section 9.2.2).
+    ///
+    /// # Panics
+    ///
+    /// Where `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
+    #[track_caller]
+    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
+        let methods: Vec<_> = methods.into_iter().collect();
+        let odd = [Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
+        if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
+            panic!("{method} cannot be protected");
+        }
+        self.with(|exchange| exchange.methods = methods)
+    }
+
+    /// All four axes at once, with times and limits.
+    pub fn policy(self, policy: Policy) -> Self {
+        self.with(|exchange| exchange.policy = policy)
+    }
+
+    /// What a duplicate of an ended request gets; see [`Policy::on_duplicate`].
+    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
+        self.adjust(|policy| policy.on_duplicate(on_duplicate))
+    }
+
+    /// What a duplicate of a running request gets; see [`Policy::while_running`].
+    pub fn while_running(self, while_running: WhileRunning) -> Self {
+        self.adjust(|policy| policy.while_running(while_running))
+    }
+
+    /// Which answers are kept; see [`Policy::keep`].
+    pub fn keep(self, keep: Keep) -> Self {
+        self.adjust(|policy| policy.keep(keep))
+    }
+
+    /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
+        self.adjust(|policy| policy.after_crash(after_crash))
+    }
+
+    /// How long an ended request answers duplicates; see [`Policy::retention`].
+    pub fn retention(self, retention: Duration) -> Self {
+        self.adjust(|policy| policy.retention(retention))
+    }
+
+    /// How long a running request keeps its key without a sign of life; see [`Policy::lease`].
+    ///
+    /// # Panics
+    ///
+    /// Where `lease` is less than a millisecond.
+    #[track_caller]
+    pub fn lease(self, lease: Duration) -> Self {
+        let policy = self.exchange.policy.clone().lease(lease);
+        self.policy(policy)
+    }
+
+    /// How long a request body may be; see [`Policy::request_limit`].
+    pub fn request_limit(self, bytes: usize) -> Self {
+        self.adjust(|policy| policy.request_limit(bytes))
+    }
+
+    /// How long an answer's body may be to be kept; see [`Policy::response_limit`].
+    pub fn response_limit(self, bytes: usize) -> Self {
+        self.adjust(|policy| policy.response_limit(bytes))
+    }
+
+    /// Keeps a header for replays that is left out by default: `Set-Cookie`, a challenge, a CORS field.
+    ///
+    /// Think twice: a cookie that is replayed reaches whoever sends the same request with the same key. Hop-by-hop
+    /// fields, `Content-Length`, `Date` and `Age` belong to a message and are never kept.
+    pub fn keep_header(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.headers.also.push(name))
+    }
+
+    /// Leaves a header out of replays, such as a request id or a rate limit's counter.
+    pub fn drop_header(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.headers.not.push(name))
+    }
+
+    /// The header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
+    pub fn marker(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.marker = name)
+    }
+
+    /// Where the application explains refusals: the `type` of a problem is this, a `#`, and the refusal's name.
+    pub fn problem_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
+        self.with(|exchange| exchange.problem_base = uri.into())
+    }
+
+    /// Makes the answer of each refusal, in place of the layer's problem documents.
+    ///
+    /// Those that pass get a `Retry-After` where they have none.
+    pub fn render(self, render: impl Fn(&Refusal) -> Response<Bytes> + Send + Sync + 'static) -> Self {
+        self.with(|exchange| exchange.render = Some(Arc::new(render)))
+    }
+
+    /// How long the store may take for an answer. Default: 5 seconds.
+    ///
+    /// It bounds how long a request waits for its claim, and how long an answer waits to be recorded.
+    pub fn store_timeout(self, timeout: Duration) -> Self {
+        self.with_engine(|engine| engine.store_timeout = timeout)
+    }
+
+    /// A request is let through unprotected where the store fails, instead of being refused with 503.
+    ///
+    /// It has no [`Operation`](crate::Operation). A duplicate runs again: this is for routes that would rather act twice
+    /// than not at all.
+    pub fn fail_open(self) -> Self {
+        self.with(|exchange| exchange.fail_open = true)
+    }
+
+    /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.
+    pub fn attached(self) -> Self {
+        self.with(|exchange| exchange.attached = true)
+    }
+
+    /// What bounds, counts and awaits the work that goes on without its client. Clones of a layer share one.
+    pub fn leftovers(self, leftovers: Leftovers) -> Self {
+        self.with_engine(|engine| engine.leftovers = leftovers)
+    }
+
+    /// Is told what the layer does.
+    pub fn observer(self, observer: impl Observer) -> Self {
+        self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
+    }
+
+    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
+    }
+
+    fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
+        self.with(|exchange| change(Arc::make_mut(&mut exchange.engine)))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
+        change(Arc::make_mut(&mut self.exchange));
+        self
+    }
+}
+
+impl<S> Layer<S> for IdempotencyLayer {
+    type Service = Idempotency<S>;
+
+    fn layer(&self, inner: S) -> Idempotency<S> {
+        Idempotency::new(inner, self.exchange.clone())
+    }
+}

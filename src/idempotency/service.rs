@@ -1,0 +1,92 @@
+use std::{
+    mem,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use super::ResponseFuture;
+use crate::{
+    body::{BoxError, RequestBody, ResponseBody},
+    engine::{Task, Work},
+    exchange::{Begun, Exchange},
+};
+
+/// Makes an operation safe to repeat; see [`IdempotencyLayer`](super::IdempotencyLayer).
+///
+/// Its errors are those of the inner service: whatever the layer itself has to say is a response. It is ready when
+/// the inner service is.
+#[derive(Clone, Debug)]
+pub struct Idempotency<S> {
+    inner: S,
+    exchange: Arc<Exchange>,
+}
+
+impl<S> Idempotency<S> {
+    pub(super) fn new(inner: S, exchange: Arc<Exchange>) -> Self {
+        Self { inner, exchange }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Idempotency<S>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError> + Send,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Send,
+{
+    type Response = Response<ResponseBody<R>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R, S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        match self.exchange.begin(request) {
+            Begun::Pass(request) => ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed))),
+            Begun::Refuse(parts, body, refusal) => {
+                let response = self.exchange.refuse(None, &refusal);
+                if body.is_end_stream() {
+                    return ResponseFuture::ready(response);
+                }
+                let drain = async move {
+                    Exchange::drain(&parts.headers, body).await;
+                    Ok(response)
+                };
+                ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), drain))
+            }
+            Begun::Go(parts, body, subject) => {
+                // The service that was asked for its readiness is the one to call.
+                let clone = self.inner.clone();
+                let inner = mem::replace(&mut self.inner, clone);
+                let work = Arc::new(Work::new());
+                let run = self.exchange.clone().run(work.clone(), inner, parts, body, subject);
+                ResponseFuture::task(Task::new(self.exchange.engine.clone(), work, run))
+            }
+        }
+    }
+}
