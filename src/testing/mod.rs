@@ -1,0 +1,5 @@
+//! For tests: a manual clock.
+
+mod clock;
+
+pub use self::clock::ManualClock;
