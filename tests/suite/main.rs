@@ -1,7 +1,9 @@
 //! The conformance suite, checked itself: a correct store passes, and every rule is broken by a store that fails on it.
 #![cfg(feature = "testing")]
+#![allow(clippy::expect_used)]
 
 mod broken;
+mod faults;
 mod model;
 
 use std::{collections::HashSet, future::ready, sync::Arc, time::Duration};

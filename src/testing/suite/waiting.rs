@@ -56,10 +56,11 @@ fn wait(store: &Probe, key: &RecordKey, holder: Claimant, within: Duration) -> J
 }
 
 async fn ends_soon(what: &str, waiter: JoinHandle<()>) {
-    match timeout(SOON, waiter).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => panic!("{what}: the waiter panicked: {error}"),
-        Err(_elapsed) => panic!("{what}: the waiter still waits after {SOON:?}"),
+    let Ok(ended) = timeout(SOON, waiter).await else {
+        panic!("{what}: the waiter still waits after {SOON:?}");
+    };
+    if let Err(error) = ended {
+        panic!("{what}: the waiter panicked: {error}");
     }
 }
 

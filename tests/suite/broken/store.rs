@@ -265,7 +265,7 @@ impl Broken {
         let own = row.as_ref().is_some_and(|row| row.claimant == settlement.claimant);
         match self.bug {
             Bug::PayloadCut => {
-                settlement.payload = settlement.payload.take().map(|all| all.slice(..all.len().min(65_535)))
+                settlement.payload = settlement.payload.take().map(|all| all.slice(..all.len().min(65_535)));
             }
             Bug::PayloadAsText => {
                 let text = |bytes: Bytes| String::from_utf8_lossy(&bytes).into_owned().into();
