@@ -1,4 +1,4 @@
-// A store that is plain to read: one map behind one lock. It stands for the stores that users write.
+// A store that is plain to read: one map behind one lock for each namespace. It stands for the stores that users write.
 
 use std::{
     collections::BTreeMap,
@@ -20,16 +20,16 @@ use tower_idempotency::{
 #[derive(Clone)]
 pub(crate) struct Model {
     shared: Arc<Shared>,
-    namespace: String,
+    rows: Arc<Mutex<Rows>>,
 }
 
 struct Shared {
     now: Box<dyn Fn() -> u64 + Send + Sync>,
-    rows: Mutex<Rows>,
+    namespaces: Mutex<BTreeMap<String, Arc<Mutex<Rows>>>>,
     changes: watch::Sender<()>,
 }
 
-pub(crate) type Rows = BTreeMap<(String, Vec<u8>), Row>;
+pub(crate) type Rows = BTreeMap<Vec<u8>, Row>;
 
 #[derive(Clone)]
 pub(crate) struct Row {
@@ -58,26 +58,24 @@ impl Model {
     }
 
     pub(crate) fn with_clock(now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        let shared = Shared { now: Box::new(now), rows: Mutex::default(), changes: watch::Sender::new(()) };
-        Self { shared: Arc::new(shared), namespace: String::new() }
+        let shared = Shared { now: Box::new(now), namespaces: Mutex::default(), changes: watch::Sender::new(()) };
+        Self { shared: Arc::new(shared), rows: Arc::default() }
     }
 
     pub(crate) fn namespace(&self, namespace: &str) -> Self {
-        Self { shared: self.shared.clone(), namespace: namespace.to_owned() }
+        let mut namespaces = self.shared.namespaces.lock().expect("no verb panics");
+        let rows = namespaces.entry(namespace.to_owned()).or_default().clone();
+        Self { shared: self.shared.clone(), rows }
     }
 
     pub(crate) fn now(&self) -> u64 {
         (self.shared.now)()
     }
 
-    pub(crate) fn at(&self, key: &RecordKey) -> (String, Vec<u8>) {
-        (self.namespace.clone(), key.as_bytes().to_vec())
-    }
-
     /// The rows, without those that have expired.
     pub(crate) fn rows(&self) -> MutexGuard<'_, Rows> {
         let now = self.now();
-        let mut rows = self.shared.rows.lock().expect("no verb panics");
+        let mut rows = self.rows.lock().expect("no verb panics");
         rows.retain(|_, row| row.expires > now);
         rows
     }
@@ -87,7 +85,7 @@ impl Model {
     }
 
     pub(crate) fn verdict(&self, key: &RecordKey, claim: &Claim) -> Verdict {
-        judge(self.rows().get(&self.at(key)).map(Row::head).as_ref(), claim, self.now())
+        judge(self.rows().get(key.as_bytes()).map(Row::head).as_ref(), claim, self.now())
     }
 
     pub(crate) fn carry_out(&self, verdict: Verdict, key: &RecordKey, claim: &Claim) -> Claimed {
@@ -97,8 +95,8 @@ impl Model {
     fn carry_out_on(&self, rows: &mut Rows, verdict: Verdict, key: &RecordKey, claim: &Claim) -> Claimed {
         match verdict {
             Verdict::Grant { attempt, takeover } => {
-                let (at, now) = (self.at(key), self.now());
-                let before = rows.get(&at);
+                let now = self.now();
+                let before = rows.get(key.as_bytes());
                 let row = Row {
                     state: State::Running,
                     claimant: claim.claimant,
@@ -116,13 +114,13 @@ impl Model {
                     binding: claim.issued.clone(),
                     token_expires: before.map_or(0, |row| row.token_expires),
                 };
-                rows.insert(at, row);
+                rows.insert(key.as_bytes().to_vec(), row);
                 self.shared.changes.send_replace(());
                 Claimed::Granted(Granted::new(attempt, takeover))
             }
             Verdict::Granted { attempt, takeover } => Claimed::Granted(Granted::new(attempt, takeover)),
             Verdict::Running { holder, left } => Claimed::Running { holder, left },
-            Verdict::Settled => Claimed::Settled(rows[&self.at(key)].payload.clone()),
+            Verdict::Settled => Claimed::Settled(rows[key.as_bytes()].payload.clone()),
             Verdict::Mismatch(mismatch) => Claimed::Mismatch(mismatch),
             Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
             Verdict::NotIssued => Claimed::NotIssued,
@@ -142,7 +140,7 @@ impl Model {
     ) -> Finished {
         let now = self.now();
         let mut rows = self.rows();
-        let outcome = match rows.get_mut(&self.at(key)) {
+        let outcome = match rows.get_mut(key.as_bytes()) {
             None => Finished::Refused(None),
             Some(row) if row.claimant == claimant && row.attempt > 0 && done_already(row) => Finished::AlreadyDone,
             Some(row) if row.state == State::Running && may(row) => {
@@ -220,7 +218,7 @@ impl Store for Model {
         let now = self.now();
         let expires = later(now, issue.life);
         let mut rows = self.rows();
-        if rows.contains_key(&self.at(key)) {
+        if rows.contains_key(key.as_bytes()) {
             return StoreFuture::ready(Ok(Issued::Exists));
         }
         let row = Row {
@@ -240,20 +238,20 @@ impl Store for Model {
             binding: Some(issue.binding.clone()),
             token_expires: expires,
         };
-        rows.insert(self.at(key), row);
+        rows.insert(key.as_bytes().to_vec(), row);
         StoreFuture::ready(Ok(Issued::Done))
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
         let mut rows = self.rows();
-        let verdict = judge(rows.get(&self.at(key)).map(Row::head).as_ref(), claim, self.now());
+        let verdict = judge(rows.get(key.as_bytes()).map(Row::head).as_ref(), claim, self.now());
         StoreFuture::ready(Ok(self.carry_out_on(&mut rows, verdict, key, claim)))
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
         let now = self.now();
         let mut rows = self.rows();
-        let renewed = match rows.get_mut(&self.at(key)) {
+        let renewed = match rows.get_mut(key.as_bytes()) {
             Some(row) if row.state == State::Running && row.claimant == claim.claimant => {
                 row.lease_ends = later(now, claim.lease);
                 row.expires = later(now, claim.lease.max(claim.horizon));
@@ -275,7 +273,7 @@ impl Store for Model {
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
         let held = move || {
             let rows = self.rows();
-            rows.get(&self.at(key)).is_some_and(|row| row.state == State::Running && row.claimant == holder)
+            rows.get(key.as_bytes()).is_some_and(|row| row.state == State::Running && row.claimant == holder)
         };
         StoreFuture::new(async move {
             let mut changes = self.changes();
@@ -289,19 +287,17 @@ impl Store for Model {
 impl Operator for Model {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         let now = self.now();
-        StoreFuture::ready(Ok(self.rows().get(&self.at(key)).map(|row| row.record(now))))
+        StoreFuture::ready(Ok(self.rows().get(key.as_bytes()).map(|row| row.record(now))))
     }
 
     fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
         let now = self.now();
         let rows = self.rows();
-        let mine = rows.iter().filter(|((namespace, _), row)| {
-            *namespace == self.namespace && state.is_none_or(|state| state == row.state)
-        });
-        let rest = mine.filter(|((_, key), _)| after.as_ref().is_none_or(|after| key.as_slice() > after.as_bytes()));
+        let wanted = rows.iter().filter(|(_, row)| state.is_none_or(|state| state == row.state));
+        let rest = wanted.filter(|(key, _)| after.as_ref().is_none_or(|after| key.as_slice() > after.as_bytes()));
         let entries: Vec<_> = rest
             .take(limit)
-            .filter_map(|((_, key), row)| Some(Entry::new(RecordKey::from_bytes(key)?, row.record(now))))
+            .filter_map(|(key, row)| Some(Entry::new(RecordKey::from_bytes(key)?, row.record(now))))
             .collect();
         let full = entries.last().filter(|_| entries.len() == limit);
         let next = full.map(|entry| Cursor::from_bytes(entry.key.as_bytes()));
@@ -326,7 +322,7 @@ impl Operator for Model {
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
-        let forgotten = self.rows().remove(&self.at(key)).is_some();
+        let forgotten = self.rows().remove(key.as_bytes()).is_some();
         self.shared.changes.send_replace(());
         StoreFuture::ready(Ok(forgotten))
     }
@@ -339,16 +335,14 @@ impl Operator for Model {
     fn stats(&self) -> StoreFuture<'_, Stats> {
         let now = self.now();
         let mut stats = Stats::default();
-        for ((namespace, _), row) in &*self.rows() {
-            if *namespace == self.namespace {
-                *match row.state {
-                    State::Issued => &mut stats.issued,
-                    State::Running if row.lapsed(now) => &mut stats.abandoned,
-                    State::Running => &mut stats.running,
-                    State::Settled => &mut stats.settled,
-                    _ => &mut stats.released,
-                } += 1;
-            }
+        for row in self.rows().values() {
+            *match row.state {
+                State::Issued => &mut stats.issued,
+                State::Running if row.lapsed(now) => &mut stats.abandoned,
+                State::Running => &mut stats.running,
+                State::Settled => &mut stats.settled,
+                _ => &mut stats.released,
+            } += 1;
         }
         StoreFuture::ready(Ok(stats))
     }

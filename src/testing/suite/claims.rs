@@ -7,7 +7,7 @@ use crate::{
 
 use super::{
     expect::{done, granted, holds, is, replayed, running, untouched},
-    lab::{LONG, Lab, Probe, claim, key, lapsed, named, other_requests, random, release, settlement},
+    lab::{LONG, Lab, Probe, at_once, claim, key, lapsed, named, other_requests, random, release, settlement},
     rule::rules,
 };
 
@@ -19,7 +19,9 @@ rules!["claims":
     namespaces_never_meet,
     another_request_is_a_mismatch_while_the_first_runs,
     another_request_is_a_mismatch_once_the_first_has_settled,
+    a_large_note_is_kept_whole,
     of_many_claims_exactly_one_is_granted,
+    a_claim_that_was_dropped_half_way_may_be_repeated,
     a_running_claim_survives_traffic_on_other_keys,
     long_keys_and_all_scripts_are_kept,
     huge_durations_do_not_overflow
@@ -148,6 +150,34 @@ async fn another_request_is_a_mismatch_once_the_first_has_settled(lab: &Lab<'_>)
     }
 }
 
+/// A note may be as large as a request body, and is binary.
+async fn a_large_note_is_kept_whole(lab: &Lab<'_>) {
+    let (store, key) = (lab.store().await, key());
+    let every_byte: Vec<u8> = (0..=u8::MAX).collect();
+    let first = Claim { note: every_byte.repeat(1024 * 1024 / 256).into(), ..claim() };
+    granted("a claim with a note of 1 MiB", &store.claim(&key, &first).await, 1);
+    for ended in [false, true] {
+        if ended {
+            done("settling", &store.settle(&key, &settlement(&first, b"kept")).await);
+        }
+        let note = store.record("after a claim", &key).await.note;
+        assert!(note == first.note, "a note of {} bytes came back as other {} bytes", first.note.len(), note.len());
+    }
+}
+
+/// A claim whose future was dropped may have taken effect or not: repeated, it is granted as the first.
+async fn a_claim_that_was_dropped_half_way_may_be_repeated(lab: &Lab<'_>) {
+    let store = lab.store().await;
+    for _ in 0..10 {
+        let (key, first) = (key(), claim());
+        // Polled once, and dropped unless it is ready.
+        let _ = tokio::time::timeout(Duration::ZERO, store.0.claim(&key, &first)).await;
+        granted("a claim that was dropped half-way, repeated", &store.claim(&key, &first).await, 1);
+        done("settling it", &store.settle(&key, &settlement(&first, b"kept")).await);
+        replayed("a duplicate", &store.claim(&key, &claim()).await, b"kept");
+    }
+}
+
 /// Of many claims at once exactly one is granted; the others hear who runs.
 async fn of_many_claims_exactly_one_is_granted(lab: &Lab<'_>) {
     let handles = [lab.store().await, lab.store().await];
@@ -170,18 +200,11 @@ pub(super) async fn race_with(
     claim: fn() -> Claim,
 ) -> Claim {
     const MANY: usize = 16;
-    let mut racers = tokio::task::JoinSet::new();
-    for n in 0..MANY {
+    let racers = (0..MANY).map(|n| {
         let (store, key, claim) = (handles[n % handles.len()].clone(), key.clone(), claim());
-        racers.spawn(async move { (store.claim(&key, &claim).await, claim) });
-    }
-    let mut outcomes = Vec::new();
-    while let Some(racer) = racers.join_next().await {
-        match racer {
-            Ok(outcome) => outcomes.push(outcome),
-            Err(error) => panic!("{what}: a claim of several at once panicked: {error}"),
-        }
-    }
+        async move { (store.claim(&key, &claim).await, claim) }
+    });
+    let outcomes = at_once(what, racers).await;
     let winners: Vec<_> =
         outcomes.iter().filter(|(claimed, _)| matches!(claimed, Claimed::Granted(_))).map(|(_, claim)| claim).collect();
     let [winner] = winners[..] else {

@@ -9,7 +9,7 @@ use crate::store::Operator;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::testing::{ManualClock, suite::Factory};
+/// use tower_idempotency::testing::{ManualClock, suite, suite::Factory};
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/model.rs")); }
 /// # use model::Model as MemoryStore;
 ///
@@ -34,6 +34,13 @@ use crate::store::Operator;
 ///         false
 ///     }
 /// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # let clock = ManualClock::new();
+/// # let now = clock.clone();
+/// # let store = MemoryStore::with_clock(move || now.now());
+/// # suite::run(&Manual { clock, store }).await;
+/// # }
 /// ```
 pub trait Factory {
     /// The store.

@@ -49,6 +49,22 @@ impl<'f> Lab<'f> {
     }
 }
 
+/// Runs all of them at once, on as many threads as the runtime has.
+pub(super) async fn at_once<T: Send + 'static>(
+    what: &str,
+    calls: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    let calls: Vec<_> = calls.into_iter().map(tokio::spawn).collect();
+    let mut answers = Vec::new();
+    for call in calls {
+        match call.await {
+            Ok(answer) => answers.push(answer),
+            Err(error) => panic!("{what}, several at once: {error}"),
+        }
+    }
+    answers
+}
+
 /// A key that nobody has used.
 pub(super) fn key() -> RecordKey {
     named("/suite", Some("scope"), &random())
@@ -84,11 +100,13 @@ pub(super) fn lapsed() -> Claim {
 /// Claims that differ from [`claim`] in what makes a request another one.
 pub(super) fn other_requests() -> [(&'static str, Claim, crate::Mismatch); 3] {
     use crate::Mismatch::{Caller as OfCaller, Fingerprint as OfFingerprint};
-    let (digest, scheme) = (Fingerprint::from_parts(1, [0x5b; 32]), Fingerprint::from_parts(2, [0x5a; 32]));
+    let (mut digest, mut caller) = ([0x5a; 32], [0xc3; 16]);
+    (digest[31], caller[15]) = (0, 0);
+    let (digest, scheme) = (Fingerprint::from_parts(1, digest), Fingerprint::from_parts(2, [0x5a; 32]));
     [
         ("another fingerprint", Claim { fingerprint: digest, ..claim() }, OfFingerprint),
         ("another fingerprint scheme", Claim { fingerprint: scheme, ..claim() }, OfFingerprint),
-        ("another caller", Claim { caller: Caller::from_bytes([0xc4; 16]), ..claim() }, OfCaller),
+        ("another caller", Claim { caller: Caller::from_bytes(caller), ..claim() }, OfCaller),
     ]
 }
 

@@ -8,12 +8,13 @@ use crate::{
 use super::{
     claims::race_with,
     expect::{already_done, done, granted, is, refused, replayed, running, taken_over, untouched, within},
-    lab::{LONG, Lab, SHORT, binding, claim, key, release, settlement, token_claim},
+    lab::{LONG, Lab, SHORT, at_once, binding, claim, key, release, settlement, token_claim},
     rule::rules,
 };
 
 rules!["tokens":
     a_token_is_issued_once,
+    of_many_issuings_exactly_one_is_done,
     a_token_is_claimed_once,
     of_many_claims_on_a_token_exactly_one_is_granted,
     a_token_is_bound_to_purpose_and_principal,
@@ -49,6 +50,21 @@ async fn a_token_is_issued_once(lab: &Lab<'_>) {
     is("issuing over a record that is no token's", &store.issue(&plain, LONG).await, &Issued::Exists);
 }
 
+/// Of many issuings of one token at once exactly one is done.
+async fn of_many_issuings_exactly_one_is_done(lab: &Lab<'_>) {
+    let handles = [lab.store().await, lab.store().await];
+    for _ in 0..5 {
+        let key = key();
+        let issuing = (0..16).map(|n| {
+            let (store, key) = (handles[n % handles.len()].clone(), key.clone());
+            async move { store.issue(&key, LONG).await }
+        });
+        let outcomes = at_once("issuing", issuing).await;
+        let done = outcomes.iter().filter(|outcome| **outcome == Issued::Done).count();
+        is("how many issuings at once were done", &done, &1);
+    }
+}
+
 /// A token is claimed once: another claim finds it running, then settled.
 async fn a_token_is_claimed_once(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), token_claim());
@@ -79,6 +95,8 @@ async fn a_token_is_bound_to_purpose_and_principal(lab: &Lab<'_>) {
     let strangers = [
         ("another principal", Binding::new("checkout", Some("bob"))),
         ("no principal", Binding::new("checkout", None)),
+        ("a principal in other letters", Binding::new("checkout", Some("Ann"))),
+        ("a principal with a space behind it", Binding::new("checkout", Some("ann "))),
         ("an empty principal", Binding::new("checkout", Some(""))),
         ("another purpose", Binding::new("refund", Some("ann"))),
         ("purpose and principal split elsewhere", Binding::new("checkoutann", Some(""))),

@@ -42,7 +42,9 @@ bugs! {
     SchemeIgnored breaks another_request_is_a_mismatch_while_the_first_runs,
     ReplayIgnoresFingerprint breaks another_request_is_a_mismatch_once_the_first_has_settled,
     ReplayIgnoresCaller breaks another_request_is_a_mismatch_once_the_first_has_settled,
+    NoteCut breaks a_large_note_is_kept_whole,
     ClaimChecksThenActs breaks of_many_claims_exactly_one_is_granted,
+    ClaimInTwoSteps breaks a_claim_that_was_dropped_half_way_may_be_repeated,
     RunningEvicted breaks a_running_claim_survives_traffic_on_other_keys,
     DurationsOverflow breaks huge_durations_do_not_overflow,
     // Leases.
@@ -75,6 +77,9 @@ bugs! {
     SettleLate breaks a_late_finisher_hears_what_is_there,
     RefusalSaysNothing breaks settling_by_another_claimant_changes_nothing,
     ReleaseByAnybody breaks releasing_by_another_claimant_changes_nothing,
+    SettleChecksThenActs breaks a_late_finisher_and_a_takeover_do_not_both_win,
+    RenewChecksThenActs breaks a_late_finisher_and_a_takeover_do_not_both_win,
+    EndsCheckThenAct breaks of_settling_and_releasing_at_once_exactly_one_is_done,
     LapsedSettleRefused breaks a_claimant_that_still_matches_may_end_a_lapsed_claim,
     LapsedReleaseRefused breaks a_claimant_that_still_matches_may_end_a_lapsed_claim,
     SettleTwiceRefused breaks repeating_ones_own_settling_says_so,
@@ -104,9 +109,11 @@ bugs! {
     LapseWakes breaks a_lapse_wakes_nobody,
     // Tokens.
     IssueOverwrites breaks a_token_is_issued_once,
+    IssueChecksThenActs breaks of_many_issuings_exactly_one_is_done,
     TokenNeverSpent breaks a_token_is_claimed_once,
     TokenChecksThenActs breaks of_many_claims_on_a_token_exactly_one_is_granted,
     BindingIgnored breaks a_token_is_bound_to_purpose_and_principal,
+    PrincipalFolded breaks a_token_is_bound_to_purpose_and_principal,
     PrincipalIgnored breaks a_token_is_bound_to_purpose_and_principal,
     StrangerSpends breaks a_token_is_bound_to_purpose_and_principal,
     UnboundClaimSpends breaks a_claim_without_a_binding_does_not_spend_a_token,
@@ -125,7 +132,6 @@ bugs! {
     StateIgnored breaks listing_gives_every_record_in_pages,
     AbandonedUntold breaks abandoned_records_can_be_told,
     AbandonedUncounted breaks stats_count_by_state,
-    OthersCounted breaks namespaces_never_meet,
     ZeroHorizonForEver breaks what_has_expired_is_neither_listed_nor_counted,
     RunnerSettlesTwice breaks an_abandoned_record_is_settled_in_its_runners_place,
     RunnerReleasesTwice breaks an_abandoned_record_is_released_in_its_runners_place,
@@ -177,7 +183,7 @@ impl Broken {
     }
 
     fn row(&self, key: &RecordKey) -> Option<Row> {
-        self.model.rows().get(&self.model.at(key)).cloned()
+        self.model.rows().get(key.as_bytes()).cloned()
     }
 
     fn state(&self, key: &RecordKey) -> Option<State> {
@@ -189,13 +195,13 @@ impl Broken {
     }
 
     fn edit(&self, key: &RecordKey, edit: impl FnOnce(&mut Row)) {
-        if let Some(row) = self.model.rows().get_mut(&self.model.at(key)) {
+        if let Some(row) = self.model.rows().get_mut(key.as_bytes()) {
             edit(row);
         }
     }
 
     fn forget_row(&self, key: &RecordKey) -> bool {
-        self.model.rows().remove(&self.model.at(key)).is_some()
+        self.model.rows().remove(key.as_bytes()).is_some()
     }
 
     fn refuse(&self, key: &RecordKey) -> Finished {

@@ -75,7 +75,6 @@ impl Operator for Broken {
         let mut stats = at_once(self.model.stats());
         match self.bug {
             Bug::AbandonedUncounted => stats.running += std::mem::take(&mut stats.abandoned),
-            Bug::OthersCounted => stats.running += u64::try_from(self.model.rows().len()).unwrap_or(u64::MAX),
             _ => {}
         }
         StoreFuture::ready(Ok(stats))

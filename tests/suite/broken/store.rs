@@ -21,6 +21,13 @@ impl Store for Broken {
             Bug::IssueOverwrites => drop(self.forget_row(&key)),
             Bug::LifeForEver => issue.life = FOR_EVER,
             Bug::ZeroLifeForEver if issue.life.is_zero() => issue.life = FOR_EVER,
+            Bug::IssueChecksThenActs if self.row(&key).is_none() => {
+                return StoreFuture::new(async move {
+                    yield_now().await;
+                    self.forget_row(&key);
+                    Ok(at_once(self.model.issue(&key, &issue)))
+                });
+            }
             _ => {}
         }
         StoreFuture::ready(Ok(at_once(self.model.issue(&key, &issue))))
@@ -41,6 +48,18 @@ impl Store for Broken {
                 Ok(self.model.carry_out(verdict, &key, claim))
             });
         }
+        if self.has(Bug::ClaimInTwoSteps) {
+            return StoreFuture::new(async move {
+                let mut first = claim.clone();
+                if self.row(&key).is_none() {
+                    first.claimant = Claimant::random();
+                    drop(at_once(self.model.claim(&key, &first)));
+                    yield_now().await;
+                    self.edit(&key, |row| row.claimant = claim.claimant);
+                }
+                Ok(at_once(self.model.claim(&key, claim)))
+            });
+        }
         let before = self.state(&key);
         let mut claim = claim.clone();
         if let Some(answer) = self.before_claiming(&key, &mut claim) {
@@ -56,6 +75,13 @@ impl Store for Broken {
         let own = row.as_ref().is_some_and(|row| row.claimant == claim.claimant);
         match self.bug {
             Bug::LateRenewRefused if self.has_lapsed(&key) => return StoreFuture::ready(Ok(Renewed::Lost)),
+            Bug::RenewChecksThenActs if own => {
+                return StoreFuture::new(async move {
+                    yield_now().await;
+                    self.edit(&key, |row| row.claimant = claim.claimant);
+                    Ok(at_once(self.model.renew(&key, claim)))
+                });
+            }
             Bug::RenewDoesNothing if own => return StoreFuture::ready(Ok(Renewed::Done)),
             Bug::RenewByAnybody => self.edit(&key, |row| row.claimant = claim.claimant),
             Bug::RenewRevives if own => self.edit(&key, |row| row.state = State::Running),
@@ -69,6 +95,19 @@ impl Store for Broken {
         let (key, mut settlement) = (self.key(key), settlement.clone());
         if self.has(Bug::LapsedSettleRefused) && self.has_lapsed(&key) {
             return StoreFuture::ready(Ok(self.refuse(&key)));
+        }
+        let own = self.row(&key).is_some_and(|row| row.claimant == settlement.claimant);
+        if own && (self.has(Bug::SettleChecksThenActs) || self.has(Bug::EndsCheckThenAct)) {
+            return StoreFuture::new(async move {
+                yield_now().await;
+                self.edit(&key, |row| {
+                    if self.has(Bug::SettleChecksThenActs) || row.claimant == settlement.claimant {
+                        row.claimant = settlement.claimant;
+                        row.state = State::Running;
+                    }
+                });
+                Ok(at_once(self.model.settle(&key, &settlement)))
+            });
         }
         self.before_settling(&key, &mut settlement);
         let expires = self.row(&key).map(|row| row.expires);
@@ -161,17 +200,14 @@ impl Broken {
     fn before_claiming(&self, key: &RecordKey, claim: &mut Claim) -> Option<Claimed> {
         const MANY: usize = 50;
         let century = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-        if self.has(Bug::RunningEvicted) {
-            let mut rows = self.model.rows();
-            let namespace = self.model.at(key).0;
-            if rows.keys().filter(|at| at.0 == namespace).count() > MANY {
-                rows.retain(|at, _| at.0 != namespace);
-            }
+        if self.has(Bug::RunningEvicted) && self.model.rows().len() > MANY {
+            self.model.rows().clear();
         }
         match self.bug {
             Bug::ZeroLeaseForEver if claim.lease.is_zero() => claim.lease = FOR_EVER,
             Bug::LeaseForEver if !claim.lease.is_zero() => claim.lease = FOR_EVER,
             Bug::ZeroHorizonForEver if claim.horizon.is_zero() => claim.horizon = FOR_EVER,
+            Bug::NoteCut => claim.note.truncate(65_535),
             Bug::HorizonForEver => claim.horizon = FOR_EVER,
             Bug::DurationsOverflow if claim.lease > century => claim.lease = Duration::ZERO,
             _ => {}
@@ -206,6 +242,14 @@ impl Broken {
                 return Some(Claimed::Mismatch(Mismatch::Fingerprint));
             }
             (Bug::BindingIgnored, _) => binding(claim),
+            (Bug::PrincipalFolded, _) => {
+                let folded = |text: &str| text.trim_end().to_lowercase();
+                if let (Some(mine), Some(its)) = (&mut claim.issued, &row.binding)
+                    && mine.principal.as_deref().map(folded) == its.principal.as_deref().map(folded)
+                {
+                    mine.principal.clone_from(&its.principal);
+                }
+            }
             (Bug::PrincipalIgnored, _) => {
                 if let (Some(mine), Some(its)) = (&mut claim.issued, &row.binding) {
                     mine.principal.clone_from(&its.principal);
