@@ -71,6 +71,17 @@ async fn a_faulty_store_without_faults_passes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_slow_store_passes() {
+    let store = Model::new();
+    let slow = |namespace: &str| {
+        let store = FaultyStore::new(store.namespace(namespace));
+        store.faults().on_all().delay(Duration::from_millis(100));
+        ready(store)
+    };
+    suite::run(&slow).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_broken_store_fails_on_the_rule_that_it_breaks() {
     let mut broken = HashSet::new();
     let mut unfound = Vec::new();

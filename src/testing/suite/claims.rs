@@ -225,7 +225,7 @@ async fn a_running_claim_survives_traffic_on_other_keys(lab: &Lab<'_>) {
     let store = lab.store().await;
     let (kept, first) = (key(), claim());
     granted("the first claim", &store.claim(&kept, &first).await, 1);
-    for n in 0..150 {
+    for n in 0..100 {
         let (key, other) = (key(), claim());
         match store.0.claim(&key, &other).await {
             Ok(claimed) => granted("a claim on another key", &claimed, 1),

@@ -80,9 +80,11 @@ pub async fn run<F: Factory>(factory: &F) {
 /// Checks every rule, and gives those that the store breaks.
 pub async fn failures<F: Factory>(factory: &F) -> Vec<Failure> {
     let (waiting, quick): (Vec<_>, Vec<_>) = rules().partition(|rule| rule.waits && factory.side_by_side());
-    let mut failures = one_by_one(quick, factory).await;
-    let waiting = waiting.into_iter().map(|rule| Box::pin(rule.apply(factory)) as Local<'_, _>);
-    failures.extend(together(waiting.collect()).await.into_iter().flatten());
+    let mut lanes = vec![quick];
+    lanes.extend(waiting.into_iter().map(|rule| vec![rule]));
+    let lanes = lanes.into_iter().map(|rules| Box::pin(one_by_one(rules, factory)) as Local<'_, Vec<Failure>>);
+    let mut failures = together(lanes.collect()).await.concat();
+    failures.sort_by_key(|failure| rules().position(|rule| rule.name == failure.rule.name));
     failures
 }
 

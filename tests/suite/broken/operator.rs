@@ -73,9 +73,8 @@ impl Operator for Broken {
 
     fn stats(&self) -> StoreFuture<'_, Stats> {
         let mut stats = at_once(self.model.stats());
-        match self.bug {
-            Bug::AbandonedUncounted => stats.running += std::mem::take(&mut stats.abandoned),
-            _ => {}
+        if self.has(Bug::AbandonedUncounted) {
+            stats.running += std::mem::take(&mut stats.abandoned);
         }
         StoreFuture::ready(Ok(stats))
     }

@@ -144,7 +144,7 @@ impl Store for Broken {
             _ => {}
         }
         let answer = at_once(self.model.release(&key, &release));
-        let later = self.model.now() + u64::try_from(release.keep.as_millis()).unwrap_or(u64::MAX / 2);
+        let later = self.model.now().saturating_add(u64::try_from(release.keep.as_millis()).unwrap_or(u64::MAX));
         match self.bug {
             Bug::ReleaseForgets if matches!(answer, Finished::Done) => drop(self.forget_row(&key)),
             Bug::ReleasedTokenIsNone => self.edit(&key, |row| row.state = State::Released),
@@ -164,8 +164,8 @@ impl Store for Broken {
             let mut changes = self.model.changes();
             let held = |row: &crate::model::Row| row.state == State::Running && row.claimant == holder;
             match self.bug {
-                Bug::EarlierChangeMissed => drop(changes.changed().await),
-                Bug::UnknownKeyWaitedFor if seen.is_none() => drop(changes.changed().await),
+                Bug::EarlierChangeMissed if !seen.as_ref().is_some_and(held) => std::future::pending().await,
+                Bug::UnknownKeyWaitedFor if seen.is_none() => std::future::pending().await,
                 Bug::TakeoverUnheard if seen.as_ref().is_some_and(held) => {
                     while self.state(key) == Some(State::Running) && changes.changed().await.is_ok() {}
                 }
@@ -271,7 +271,7 @@ impl Broken {
 
     fn after_claiming(&self, key: &RecordKey, claim: &Claim, before: Option<State>, answer: Claimed) -> Claimed {
         match (self.bug, answer) {
-            (Bug::AttemptsFromZero, Claimed::Granted(granted)) => {
+            (Bug::AttemptsFromZero, Claimed::Granted(granted)) if granted.attempt > 0 => {
                 self.edit(key, |row| row.attempt = granted.attempt - 1);
                 Claimed::Granted(Granted::new(granted.attempt - 1, granted.takeover))
             }
@@ -288,8 +288,9 @@ impl Broken {
                 Claimed::Granted(Granted::new(granted.attempt, true))
             }
             (Bug::HorizonBeforeLease, answer @ Claimed::Granted(_)) => {
-                let horizon = u64::try_from(claim.horizon.as_millis()).unwrap_or(u64::MAX / 2);
-                self.edit(key, |row| row.expires = self.model.now() + horizon);
+                let horizon = u64::try_from(claim.horizon.as_millis()).unwrap_or(u64::MAX);
+                let expires = self.model.now().saturating_add(horizon);
+                self.edit(key, |row| row.expires = expires);
                 answer
             }
             (Bug::HorizonIgnored, answer @ Claimed::Granted(_)) => {
