@@ -7,7 +7,7 @@ use crate::{
 
 use super::{
     expect::{done, granted, holds, is, replayed, running, untouched},
-    lab::{LONG, Lab, Probe, at_once, claim, key, lapsed, named, other_requests, random, release, settlement},
+    lab::{LONG, Lab, claim, key, lapsed, named, other_requests, random, release, settlement},
     rule::rules,
 };
 
@@ -20,8 +20,6 @@ rules!["claims":
     another_request_is_a_mismatch_while_the_first_runs,
     another_request_is_a_mismatch_once_the_first_has_settled,
     a_large_note_is_kept_whole,
-    of_many_claims_exactly_one_is_granted,
-    a_claim_that_was_dropped_half_way_may_be_repeated,
     a_running_claim_survives_traffic_on_other_keys,
     long_keys_and_all_scripts_are_kept,
     huge_durations_do_not_overflow
@@ -163,61 +161,6 @@ async fn a_large_note_is_kept_whole(lab: &Lab<'_>) {
         let note = store.record("after a claim", &key).await.note;
         assert!(note == first.note, "a note of {} bytes came back as other {} bytes", first.note.len(), note.len());
     }
-}
-
-/// A claim whose future was dropped may have taken effect or not: repeated, it is granted as the first.
-async fn a_claim_that_was_dropped_half_way_may_be_repeated(lab: &Lab<'_>) {
-    let store = lab.store().await;
-    for _ in 0..10 {
-        let (key, first) = (key(), claim());
-        // Polled once, and dropped unless it is ready.
-        let _ = tokio::time::timeout(Duration::ZERO, store.0.claim(&key, &first)).await;
-        granted("a claim that was dropped half-way, repeated", &store.claim(&key, &first).await, 1);
-        done("settling it", &store.settle(&key, &settlement(&first, b"kept")).await);
-        replayed("a duplicate", &store.claim(&key, &claim()).await, b"kept");
-    }
-}
-
-/// Of many claims at once exactly one is granted; the others hear who runs.
-async fn of_many_claims_exactly_one_is_granted(lab: &Lab<'_>) {
-    let handles = [lab.store().await, lab.store().await];
-    for _ in 0..5 {
-        let winner = race("of claims on a free key", &handles, &key(), Granted::new(1, false)).await;
-        is("the winner's lease", &winner.lease, &LONG);
-    }
-}
-
-/// Claims a key many times at once; gives the one claim that was granted.
-pub(super) async fn race(what: &str, handles: &[Probe], key: &RecordKey, expected: Granted) -> Claim {
-    race_with(what, handles, key, expected, claim).await
-}
-
-pub(super) async fn race_with(
-    what: &str,
-    handles: &[Probe],
-    key: &RecordKey,
-    expected: Granted,
-    claim: fn() -> Claim,
-) -> Claim {
-    const MANY: usize = 16;
-    let racers = (0..MANY).map(|n| {
-        let (store, key, claim) = (handles[n % handles.len()].clone(), key.clone(), claim());
-        async move { (store.claim(&key, &claim).await, claim) }
-    });
-    let outcomes = at_once(what, racers).await;
-    let winners: Vec<_> =
-        outcomes.iter().filter(|(claimed, _)| matches!(claimed, Claimed::Granted(_))).map(|(_, claim)| claim).collect();
-    let [winner] = winners[..] else {
-        panic!("{what}: {} of {MANY} at once were granted, instead of one", winners.len());
-    };
-    for (claimed, claim) in &outcomes {
-        if claim.claimant == winner.claimant {
-            is(what, claimed, &Claimed::Granted(expected));
-        } else {
-            running(what, claimed, winner);
-        }
-    }
-    winner.clone()
 }
 
 /// A running claim survives whatever happens under other keys.

@@ -2,15 +2,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{
-    Claim, Record, Release, Settlement, State,
-    store::{Claimed, Finished, Granted, Renewed},
-};
+use crate::{Claim, Record, Release, Settlement, State, store::Claimed};
 
 use super::{
-    claims::race,
     expect::{already_done, done, granted, holds, is, refused, replayed, running, taken_over, untouched},
-    lab::{LONG, Lab, SHORT, at_once, claim, key, lapsed, other_requests, release, settlement},
+    lab::{LONG, Lab, SHORT, claim, key, lapsed, other_requests, release, settlement},
     rule::rules,
 };
 
@@ -21,8 +17,6 @@ rules!["endings":
     settling_by_another_claimant_changes_nothing,
     releasing_by_another_claimant_changes_nothing,
     a_late_finisher_hears_what_is_there,
-    a_late_finisher_and_a_takeover_do_not_both_win,
-    of_settling_and_releasing_at_once_exactly_one_is_done,
     a_claimant_that_still_matches_may_end_a_lapsed_claim,
     repeating_ones_own_settling_says_so,
     repeating_ones_own_releasing_says_so,
@@ -31,7 +25,6 @@ rules!["endings":
     ending_an_unknown_key_creates_nothing,
     a_released_key_keeps_its_attempts,
     a_released_key_is_free_for_any_request,
-    of_many_claims_on_a_released_key_exactly_one_is_granted,
     a_retention_of_zero_is_over_at_once,
     a_released_record_kept_for_zero_is_gone_at_once;
     waiting:
@@ -150,60 +143,6 @@ async fn a_late_finisher_hears_what_is_there(lab: &Lab<'_>) {
     replayed("a duplicate", &store.claim(&key, &claim()).await, b"next");
 }
 
-/// Of a late runner and one that takes over at the same time one wins, and the other hears of it.
-async fn a_late_finisher_and_a_takeover_do_not_both_win(lab: &Lab<'_>) {
-    let (store, other) = (lab.store().await, lab.store().await);
-    for n in 0..20 {
-        let (key, late, next) = (key(), lapsed(), claim());
-        store.claim(&key, &late).await;
-        let takeover = tokio::spawn({
-            let (other, key, next) = (other.clone(), key.clone(), next.clone());
-            async move {
-                // Now before the late runner, now after it.
-                for _ in 0..n % 2 {
-                    tokio::task::yield_now().await;
-                }
-                other.claim(&key, &next).await
-            }
-        });
-        let settles = n % 4 < 2;
-        let won = if settles {
-            matches!(store.settle(&key, &settlement(&late, b"late")).await, Finished::Done)
-        } else {
-            store.renew(&key, &Claim { lease: LONG, ..late.clone() }).await == Renewed::Done
-        };
-        let taken = match takeover.await {
-            Ok(claimed) => matches!(claimed, Claimed::Granted(_)),
-            Err(error) => panic!("a takeover: {error}"),
-        };
-        let what = if settles { "settling late" } else { "renewing late" };
-        assert!(won != taken, "{what}, and a takeover at the same time: won {won}, taken over {taken}");
-        let claimant = store.record(what, &key).await.claimant;
-        is("the claimant after that", &claimant, if won { &late.claimant } else { &next.claimant });
-    }
-}
-
-/// Of settling and releasing one claim at the same time exactly one is done.
-async fn of_settling_and_releasing_at_once_exactly_one_is_done(lab: &Lab<'_>) {
-    let handles = [lab.store().await, lab.store().await];
-    for _ in 0..10 {
-        let (key, first) = (key(), claim());
-        handles[0].claim(&key, &first).await;
-        let calls = (0..2).map(|n| {
-            let (store, key, first) = (handles[n].clone(), key.clone(), first.clone());
-            async move {
-                match n {
-                    0 => store.settle(&key, &settlement(&first, b"kept")).await,
-                    _ => store.release(&key, &release(&first)).await,
-                }
-            }
-        });
-        let outcomes = at_once("settling and releasing", calls).await;
-        let done = outcomes.iter().filter(|outcome| matches!(outcome, Finished::Done)).count();
-        is("how many of settling and releasing were done", &done, &1);
-    }
-}
-
 /// A claimant that still matches settles and releases however late it comes.
 async fn a_claimant_that_still_matches_may_end_a_lapsed_claim(lab: &Lab<'_>) {
     let store = lab.store().await;
@@ -297,17 +236,6 @@ async fn a_released_key_is_free_for_any_request(lab: &Lab<'_>) {
         store.release(&key, &release(&first)).await;
         granted(&format!("{what} after a release"), &store.claim(&key, &other).await, 2);
         holds(what, &store.record(what, &key).await, &other, other.claimant);
-    }
-}
-
-/// Of many claims on a released key at once exactly one is granted.
-async fn of_many_claims_on_a_released_key_exactly_one_is_granted(lab: &Lab<'_>) {
-    let handles = [lab.store().await, lab.store().await];
-    for _ in 0..5 {
-        let (key, first) = (key(), claim());
-        handles[0].claim(&key, &first).await;
-        handles[0].release(&key, &release(&first)).await;
-        race("of claims on a released key", &handles, &key, Granted::new(2, false)).await;
     }
 }
 

@@ -2,11 +2,10 @@ use std::time::Duration;
 
 use crate::{
     Claim, State,
-    store::{Claimed, Granted, Renewed},
+    store::{Claimed, Renewed},
 };
 
 use super::{
-    claims::race,
     expect::{done, granted, holds, is, running, taken_over, untouched},
     lab::{LONG, Lab, SHORT, claim, key, lapsed, other_requests, release, settlement},
     rule::rules,
@@ -17,7 +16,6 @@ rules!["leases":
     a_takeover_raises_the_attempt,
     a_takeover_is_for_the_same_request_only,
     at_most_once_is_never_taken_over,
-    of_many_takeovers_exactly_one_is_granted,
     a_lapsed_claim_may_be_renewed_by_its_claimant,
     renewing_by_another_claimant_changes_nothing,
     renewing_an_unknown_key_creates_nothing;
@@ -81,16 +79,6 @@ async fn at_most_once_is_never_taken_over(lab: &Lab<'_>) {
         let claimed = store.claim(&key, &Claim { at_most_once: second, ..claim() }).await;
         is(&what, &claimed, &Claimed::OutcomeUnknown);
         untouched(&what, Some(&before), store.inspect(&key).await.as_ref());
-    }
-}
-
-/// Of many takeovers at once exactly one is granted; the others hear who runs.
-async fn of_many_takeovers_exactly_one_is_granted(lab: &Lab<'_>) {
-    let handles = [lab.store().await, lab.store().await];
-    for _ in 0..5 {
-        let key = key();
-        handles[0].claim(&key, &lapsed()).await;
-        race("of claims on a lapsed key", &handles, &key, Granted::new(2, true)).await;
     }
 }
 

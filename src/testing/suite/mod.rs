@@ -46,6 +46,7 @@ mod factory;
 mod lab;
 mod leases;
 mod operators;
+mod races;
 mod rule;
 mod tokens;
 mod waiting;
@@ -105,7 +106,8 @@ pub async fn check<F: Factory>(name: &str, factory: &F) {
 
 /// The rules, by topic.
 pub fn rules() -> impl Iterator<Item = Rule> {
-    let topics = [claims::RULES, leases::RULES, endings::RULES, waiting::RULES, tokens::RULES, operators::RULES];
+    let topics =
+        [claims::RULES, leases::RULES, endings::RULES, races::RULES, waiting::RULES, tokens::RULES, operators::RULES];
     topics.into_iter().flatten().copied()
 }
 

@@ -32,7 +32,7 @@ impl Rule {
         self.name
     }
 
-    /// What it is about: claims, leases, endings, waiting, tokens or operators.
+    /// What it is about: claims, leases, endings, races, waiting, tokens or operators.
     #[must_use]
     pub fn topic(&self) -> &'static str {
         self.topic

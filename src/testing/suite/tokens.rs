@@ -2,21 +2,18 @@ use std::time::Duration;
 
 use crate::{
     Binding, Claim, RecordKey, Release, State,
-    store::{Claimed, Finished, Granted, Issued},
+    store::{Claimed, Finished, Issued},
 };
 
 use super::{
-    claims::race_with,
     expect::{already_done, done, granted, is, refused, replayed, running, taken_over, untouched, within},
-    lab::{LONG, Lab, Probe, SHORT, at_once, binding, claim, key, release, settlement, token_claim},
+    lab::{LONG, Lab, Probe, SHORT, binding, claim, key, release, settlement, token_claim},
     rule::rules,
 };
 
 rules!["tokens":
     a_token_is_issued_once,
-    of_many_issuings_exactly_one_is_done,
     a_token_is_claimed_once,
-    of_many_claims_on_a_token_exactly_one_is_granted,
     a_token_is_bound_to_purpose_and_principal,
     a_claim_without_a_binding_does_not_spend_a_token,
     a_token_that_was_never_issued_is_not_accepted,
@@ -50,21 +47,6 @@ async fn a_token_is_issued_once(lab: &Lab<'_>) {
     is("issuing over a record that is no token's", &store.issue(&plain, LONG).await, &Issued::Exists);
 }
 
-/// Of many issuings of one token at once exactly one is done.
-async fn of_many_issuings_exactly_one_is_done(lab: &Lab<'_>) {
-    let handles = [lab.store().await, lab.store().await];
-    for _ in 0..5 {
-        let key = key();
-        let issuing = (0..16).map(|n| {
-            let (store, key) = (handles[n % handles.len()].clone(), key.clone());
-            async move { store.issue(&key, LONG).await }
-        });
-        let outcomes = at_once("issuing", issuing).await;
-        let done = outcomes.iter().filter(|outcome| **outcome == Issued::Done).count();
-        is("how many issuings at once were done", &done, &1);
-    }
-}
-
 /// A token is claimed once: another claim finds it running, then settled.
 async fn a_token_is_claimed_once(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), token_claim());
@@ -76,16 +58,6 @@ async fn a_token_is_claimed_once(lab: &Lab<'_>) {
     replayed("a claim on a spent token", &store.claim(&key, &token_claim()).await, b"spent");
     let record = store.record("a spent token", &key).await;
     is("a spent token: binding", &record.binding, &Some(binding()));
-}
-
-/// Of many claims on a token at once exactly one is granted.
-async fn of_many_claims_on_a_token_exactly_one_is_granted(lab: &Lab<'_>) {
-    let handles = [lab.store().await, lab.store().await];
-    for _ in 0..5 {
-        let key = key();
-        handles[0].issue(&key, LONG).await;
-        race_with("of claims on a token", &handles, &key, Granted::new(1, false), token_claim).await;
-    }
 }
 
 /// A token issued for another purpose or principal is foreign, whatever its state, and a stranger does not spend it.
