@@ -82,6 +82,9 @@ pub mod guide;
 mod idempotency;
 mod problem;
 pub mod store;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod value;
 
 #[cfg(feature = "axum")]
