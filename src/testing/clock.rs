@@ -47,6 +47,13 @@ impl ManualClock {
     }
 }
 
+#[cfg(feature = "memory")]
+impl crate::Clock for ManualClock {
+    fn now(&self) -> u64 {
+        self.now()
+    }
+}
+
 impl Default for ManualClock {
     fn default() -> Self {
         Self::new()

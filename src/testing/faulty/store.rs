@@ -16,12 +16,10 @@ use super::faults::Faults;
 /// ```
 /// use std::time::Duration;
 /// use tower_idempotency::{
-///     Claim, RecordKey, StoreErrorKind, StoreVerb,
+///     Claim, MemoryStore, RecordKey, StoreErrorKind, StoreVerb,
 ///     store::{Claimed, Operator, Store},
 ///     testing::FaultyStore,
 /// };
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/model.rs")); }
-/// # use model::Model as MemoryStore;
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # const MINUTE: Duration = Duration::from_secs(60);
@@ -54,9 +52,7 @@ use super::faults::Faults;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use tower_idempotency::{Claim, RecordKey, StoreErrorKind, StoreVerb, store::{Operator, Store}, testing::FaultyStore};
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/model.rs")); }
-/// # use model::Model as MemoryStore;
+/// # use tower_idempotency::{Claim, MemoryStore, RecordKey, StoreErrorKind, StoreVerb, store::{Operator, Store}, testing::FaultyStore};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # const MINUTE: Duration = Duration::from_secs(60);

@@ -9,9 +9,10 @@ use crate::store::Operator;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::testing::{ManualClock, suite, suite::Factory};
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/model.rs")); }
-/// # use model::Model as MemoryStore;
+/// use tower_idempotency::{
+///     MemoryStore,
+///     testing::{ManualClock, suite, suite::Factory},
+/// };
 ///
 /// struct Manual {
 ///     clock: ManualClock,
@@ -36,10 +37,9 @@ use crate::store::Operator;
 /// }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// # let clock = ManualClock::new();
-/// # let now = clock.clone();
-/// # let store = MemoryStore::with_clock(move || now.now());
-/// # suite::run(&Manual { clock, store }).await;
+/// let clock = ManualClock::new();
+/// let store = MemoryStore::builder().clock(clock.clone()).build();
+/// suite::run(&Manual { clock, store }).await;
 /// # }
 /// ```
 pub trait Factory {

@@ -4,9 +4,7 @@
 //!
 //! ```
 //! use std::future::ready;
-//! use tower_idempotency::testing::suite;
-//! # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/model.rs")); }
-//! # use model::Model as MemoryStore;
+//! use tower_idempotency::{MemoryStore, testing::suite};
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
@@ -24,9 +22,7 @@
 //!
 //! ```
 //! # use std::future::ready;
-//! # use tower_idempotency::testing::suite;
-//! # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/model.rs")); }
-//! # use model::Model as MemoryStore;
+//! # use tower_idempotency::{MemoryStore, testing::suite};
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
 //! let store = MemoryStore::new();
