@@ -71,6 +71,7 @@
 //!
 //! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
 
 mod body;
 mod engine;

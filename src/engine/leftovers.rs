@@ -148,7 +148,7 @@ mod tests {
         let sleep = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
         assert!(leftovers.adopt(&runtime, sleep(10), |_| ()).is_ok());
         let (late, was_late) = tokio::sync::oneshot::channel();
-        assert!(leftovers.adopt(&runtime, sleep(1000), |after| drop(late.send(after))).is_ok());
+        assert!(leftovers.adopt(&runtime, sleep(1000), |after| late.send(after).unwrap()).is_ok());
         assert!(leftovers.adopt(&runtime, sleep(1), |_| ()).is_err());
         assert_eq!(leftovers.count(), 2);
         let start = tokio::time::Instant::now();

@@ -40,7 +40,9 @@ mod tests {
 
     fn of(parts: &[&[u8]]) -> [u8; 32] {
         let mut digest = Digest::new();
-        parts.iter().for_each(|part| digest.part(part));
+        for part in parts {
+            digest.part(part);
+        }
         digest.finish()
     }
 
