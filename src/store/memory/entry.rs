@@ -166,7 +166,7 @@ impl Entry {
         self.expires.ms()
     }
 
-    /// Running, and nobody may say that it still is.
+    /// Running, with a lease that has lapsed.
     pub(super) fn is_abandoned(&self, now: u64) -> bool {
         self.state() == State::Running && self.mark.ms() <= now
     }

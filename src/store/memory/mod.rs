@@ -66,13 +66,14 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 ///
 /// A store holds at most [`capacity`](MemoryStoreBuilder::capacity) records, a million unless told otherwise. Nothing
 /// that was issued, runs or is settled is ever dropped before its time; a store that is full of such records refuses
-/// new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full). Released records, which hold no more than a
-/// count of attempts, go first.
+/// new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full). Released records, which
+/// remember no more than how often a key was tried, make room for it, the oldest first.
 ///
 /// The capacity counts records and not bytes. Plan for *capacity × (key + kept answer + about 150 bytes)*: a million
 /// answers of 1 KiB are 1.2 GB, and a million of the longest that a
 /// [policy](crate::Policy::response_limit) keeps by default, 1 MiB, are a terabyte. Where answers are large, choose
-/// a smaller capacity, a lower limit or a shorter retention.
+/// a smaller capacity, a lower limit or a shorter retention. An answer of more than 4 KiB is kept in the buffer that it
+/// came in, so a small part of a large buffer keeps all of it.
 ///
 /// # Time
 ///
@@ -104,11 +105,24 @@ impl MemoryStore {
     /// one than that of the same name beside it. Names stay in memory, so take few of them, and no user's.
     ///
     /// ```
-    /// use tower_idempotency::MemoryStore;
+    /// use std::time::Duration;
+    /// use tower_idempotency::{
+    ///     Claim, MemoryStore, RecordKey,
+    ///     store::{Claimed, Operator, Store},
+    /// };
     ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();
     /// let (orders, refunds) = (store.namespace("orders"), store.namespace("refunds"));
-    /// # drop((orders, refunds));
+    /// let key = RecordKey::new("/pay", None, "7f0c")?;
+    /// let minute = Duration::from_secs(60);
+    ///
+    /// assert!(matches!(orders.claim(&key, &Claim::new(minute, minute)).await?, Claimed::Granted(_)));
+    /// assert!(matches!(refunds.claim(&key, &Claim::new(minute, minute)).await?, Claimed::Granted(_)));
+    /// assert_eq!(orders.stats().await?.running, 1);
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {

@@ -138,12 +138,18 @@ impl Memory {
     }
 
     /// Makes room for one record, if nothing but expired and released ones has to go for it.
+    ///
+    /// What has expired stands first where it is looked for, unless records expire in quite another order than they
+    /// came in. Only then, and before the store is said to be full, all that may have expired is looked at.
     fn make_room(&self, first: usize, now: u64) -> bool {
-        for shard in (first..first + SHARDS).map(|shard| shard % SHARDS) {
-            if self.purge_shard(shard, now, 1) > 0 {
-                return true;
-            }
-        }
+        let shards = || (first..first + SHARDS).map(|shard| shard % SHARDS);
+        shards().any(|shard| self.enter(shard, now).expire(1, BUDGET).0 > 0)
+            || self.drop_oldest_released(now)
+            || shards().any(|shard| self.purge_shard(shard, now, 1) > 0)
+            || self.room.is_free()
+    }
+
+    fn drop_oldest_released(&self, now: u64) -> bool {
         while self.room.has_released() {
             let oldest = (0..SHARDS).filter_map(|shard| Some((self.enter(shard, now).oldest_released()?, shard))).min();
             let Some((_, shard)) = oldest else { break };
@@ -151,7 +157,7 @@ impl Memory {
                 return true;
             }
         }
-        self.room.is_free()
+        false
     }
 
     /// Removes up to `limit` expired records of a shard; says how many. The lock is let go now and then.

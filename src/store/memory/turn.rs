@@ -106,8 +106,8 @@ impl<'a> Turn<'a> {
         self.after.extras.extend(entry.into_extra());
     }
 
-    /// Removes up to `limit` records that have expired, looking at no more than `budget`; says how many, and whether
-    /// that were all.
+    /// Removes up to `limit` records that have expired, looking at no more than `budget`. Says how many, and whether it
+    /// is sure that no other has expired.
     pub(super) fn expire(&mut self, limit: usize, mut budget: usize) -> (usize, bool) {
         let mut removed = 0;
         while removed < limit {

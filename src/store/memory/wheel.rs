@@ -133,3 +133,77 @@ fn append(head: &mut u32, slab: &mut Slab, slot: u32) {
     slab[slot].previous = last;
     slab[slot].next = *head;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        store::memory::{entry::Entry, tests::Random},
+        value::{Binding, RecordKey},
+    };
+
+    fn insert(wheel: &mut Wheel, slab: &mut Slab, key: &RecordKey, expires: u64) -> u32 {
+        let mut entry = Entry::new(0, key, 0);
+        entry.issue(Binding::new("", None), expires);
+        let slot = slab.insert(entry);
+        wheel.insert(slab, slot);
+        slot
+    }
+
+    #[test]
+    fn finds_all_that_is_due_and_nothing_else_however_small_its_budget() {
+        let key = RecordKey::new("/", None, "k").unwrap();
+        let mut random = Random(7);
+        let (mut wheel, mut slab, mut live, mut now) = (Wheel::new(), Slab::default(), BTreeMap::new(), 0);
+        for step in 0..200_000 {
+            match random.below(8) {
+                0..4 => {
+                    let expires = (now + 1 + random.span()).min(FOREVER);
+                    live.insert(insert(&mut wheel, &mut slab, &key, expires), expires);
+                }
+                4 => {
+                    let slot = u32::try_from(random.below(1 + u64::from(slab.end()))).unwrap();
+                    if live.remove(&slot).is_some() {
+                        wheel.remove(&mut slab, slot);
+                        slab.remove(slot);
+                    }
+                }
+                5 => now += random.span() / 4,
+                _ => {
+                    let mut budget = usize::try_from(random.below(200)).unwrap();
+                    while let Some(slot) = wheel.due(&mut slab, now, &mut budget) {
+                        assert!(live.remove(&slot).unwrap() <= now);
+                        wheel.remove(&mut slab, slot);
+                        slab.remove(slot);
+                    }
+                    if budget > 0 {
+                        assert!(live.values().all(|&expires| expires > now), "{step}");
+                    }
+                    assert_eq!(wheel.first().is_some(), !live.is_empty());
+                }
+            }
+        }
+        assert!(!live.is_empty());
+    }
+
+    #[test]
+    fn a_thousand_years_are_passed_in_a_few_steps() {
+        let key = RecordKey::new("/", None, "k").unwrap();
+        let (mut wheel, mut slab) = (Wheel::new(), Slab::default());
+        let start = 1_795_960_123_457;
+        for slot in 0..1000 {
+            let expires = start + u64::from(slot) * 31_536_000_000 + 17;
+            assert_eq!(insert(&mut wheel, &mut slab, &key, expires), slot);
+        }
+        let mut budget = 2000 + 1;
+        for slot in 0..1000 {
+            assert_eq!(wheel.first(), Some(slot));
+            assert_eq!(wheel.due(&mut slab, FOREVER, &mut budget), Some(slot));
+            wheel.remove(&mut slab, slot);
+        }
+        assert_eq!(wheel.due(&mut slab, FOREVER, &mut budget), None);
+        assert!(budget > 0);
+    }
+}

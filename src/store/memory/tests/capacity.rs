@@ -62,6 +62,20 @@ fn released_records_go_first_the_oldest_before_the_others() {
 }
 
 #[test]
+fn expired_records_go_before_released_ones() {
+    let (store, clock) = sized(3);
+    store.released("a", 5000);
+    store.settled("b", 10);
+    store.settled("c", 1000);
+    clock.pass(10);
+    store.settled("d", 1000);
+    assert!(store.record("a").is_some() && store.record("c").is_some());
+    store.settled("e", 1000);
+    assert!(store.record("a").is_none());
+    full(&store, "f");
+}
+
+#[test]
 fn a_released_record_that_is_claimed_again_is_safe() {
     let (store, _) = sized(2);
     store.released("a", 1000);

@@ -23,6 +23,7 @@ use crate::{
     store::{Claimed, Finished, Granted, Operator, Store, StoreFuture},
     value::{Claim, Claimant, Fingerprint, Record, RecordKey, Release, Settlement, StoreError},
 };
+pub(super) use model::Random;
 
 /// 2026, in a moment that is no round number.
 const START: u64 = 1_795_960_123_457;

@@ -9,10 +9,10 @@ use crate::{
 };
 
 /// Numbers from a seed (splitmix64).
-pub(super) struct Random(pub(super) u64);
+pub(in super::super) struct Random(pub(in super::super) u64);
 
 impl Random {
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(in super::super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +25,7 @@ impl Random {
     }
 
     /// A length of time of any order of magnitude up to a hundred days.
-    fn span(&mut self) -> u64 {
+    pub(in super::super) fn span(&mut self) -> u64 {
         let most = self.of(&[1, 2, 50, 4096, 300_000, 80_000_000, 8_640_000_000]);
         self.below(most + 1)
     }

@@ -56,7 +56,7 @@ fn everything_at_once_stays_sound() {
         for thread in 0..4_u64 {
             let (store, clock) = (store.clone(), clock.clone());
             scope.spawn(move || {
-                let mut random = model::Random(thread + 1);
+                let mut random = Random(thread + 1);
                 for _ in 0..20_000 {
                     let name = random.below(500);
                     let claim = claim(random.below(50), random.below(500));
