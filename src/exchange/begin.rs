@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use http::{Request, request::Parts};
 
 use super::{Exchange, Scoping};
@@ -20,9 +21,24 @@ pub(crate) enum Begun<B> {
 
 /// Whose operation it is, and which, as far as the head says so.
 pub(crate) struct Subject {
-    scope: Option<String>,
     caller: Caller,
-    key: Option<RecordKey>,
+    name: Name,
+}
+
+enum Name {
+    Known(RecordKey),
+    /// The body has the rest of it.
+    Open {
+        scope: ScopeOf,
+        key: Option<String>,
+    },
+}
+
+enum ScopeOf {
+    /// It is told by the head, or there is none.
+    Head(Option<String>),
+    /// The body tells it.
+    Body,
 }
 
 impl Exchange {
@@ -40,53 +56,80 @@ impl Exchange {
     }
 
     fn subject(&self, parts: &Parts) -> Result<Option<Subject>, Refusal> {
-        let key = self.key.extract(parts).map_err(Refusal::KeyInvalid)?;
-        if key.is_none() && !self.key.is_content() {
+        let none = Bytes::new();
+        let key_is_open = self.key.is_content() || self.key.needs_body();
+        let key = if key_is_open { None } else { self.key.extract(parts, &none).map_err(Refusal::KeyInvalid)? };
+        if key.is_none() && !key_is_open {
             return if self.key_required { Err(Refusal::KeyMissing) } else { Ok(None) };
         }
         let (scope, caller) = match &self.scoping {
-            Scoping::Scope(scope) => (scope.extract(parts).map_err(|()| Refusal::ScopeMissing)?, Caller::NONE),
-            Scoping::Credentials(credentials) => (None, caller(&parts.headers, credentials)),
-            Scoping::Unscoped => (None, Caller::NONE),
+            Scoping::Scope(scope) if scope.needs_body() => (ScopeOf::Body, Caller::NONE),
+            Scoping::Scope(scope) => (ScopeOf::Head(scope.extract(parts, &none)?), Caller::NONE),
+            Scoping::Credentials(credentials) => (ScopeOf::Head(None), caller(&parts.headers, credentials)),
+            Scoping::Unscoped => (ScopeOf::Head(None), Caller::NONE),
         };
-        let key = key.map(|key| self.record_key(parts, scope.as_deref(), &key)).transpose()?;
-        Ok(Some(Subject { scope, caller, key }))
+        let name = match (scope, key) {
+            (ScopeOf::Head(scope), Some(key)) => Name::Known(self.record_key(parts, scope.as_deref(), &key)?),
+            (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
+        };
+        Ok(Some(Subject { caller, name }))
     }
 
-    /// The operation, and the claim for it, once the body is there.
+    /// The operation, and the claim for it, once the body is there. `None` where it has no key and needs none.
     pub(super) fn claim(
         &self,
         parts: &Parts,
-        body: &bytes::Bytes,
-        subject: Subject,
-    ) -> Result<(RecordKey, Claim), Refusal> {
-        let fingerprint = self.fingerprint.of(parts, body);
-        let key = match subject.key {
-            Some(key) => key,
-            None => self.content_key(parts, body, &subject, fingerprint)?,
+        body: &Bytes,
+        Subject { caller, name }: Subject,
+    ) -> Result<Option<(RecordKey, Claim)>, Refusal> {
+        let (key, fingerprint) = match name {
+            Name::Known(key) => (key, self.fingerprint.of(parts, body)?),
+            Name::Open { scope, .. } if self.key.is_content() => self.content(parts, body, scope, caller)?,
+            Name::Open { scope, key } => {
+                let key = match key {
+                    Some(key) => Some(Cow::Owned(key)),
+                    None => self.key.extract(parts, body).map_err(Refusal::KeyInvalid)?,
+                };
+                let Some(key) = key else {
+                    return if self.key_required { Err(Refusal::KeyMissing) } else { Ok(None) };
+                };
+                let scope = self.scope(parts, body, scope)?;
+                (self.record_key(parts, scope.as_deref(), &key)?, self.fingerprint.of(parts, body)?)
+            }
         };
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.fingerprint = fingerprint;
-        claim.caller = subject.caller;
+        claim.caller = caller;
         claim.at_most_once = self.policy.is_at_most_once();
-        Ok((key, claim))
+        Ok(Some((key, claim)))
     }
 
-    /// The content is the key; where no scope is set, the caller takes its place.
-    fn content_key(
+    /// The content is the key. Where no scope is set, the caller takes its place.
+    fn content(
         &self,
         parts: &Parts,
-        body: &bytes::Bytes,
-        subject: &Subject,
-        fingerprint: Fingerprint,
-    ) -> Result<RecordKey, Refusal> {
+        body: &Bytes,
+        scope: ScopeOf,
+        caller: Caller,
+    ) -> Result<(RecordKey, Fingerprint), Refusal> {
+        let scope = match &self.scoping {
+            Scoping::Credentials(_) => Some(hex(&caller.to_bytes())),
+            _ => self.scope(parts, body, scope)?,
+        };
+        let fingerprint = self.fingerprint.of(parts, body)?;
         let content = match fingerprint {
             Fingerprint::OFF => fingerprint::of_bytes(parts, body),
             fingerprint => fingerprint,
         };
-        let caller = matches!(self.scoping, Scoping::Credentials(_)).then(|| hex(&subject.caller.to_bytes()));
-        let scope = subject.scope.as_deref().or(caller.as_deref());
-        self.record_key(parts, scope, &hex(content.digest()))
+        Ok((self.record_key(parts, scope.as_deref(), &hex(content.digest()))?, fingerprint))
+    }
+
+    fn scope(&self, parts: &Parts, body: &Bytes, scope: ScopeOf) -> Result<Option<String>, Refusal> {
+        match (scope, &self.scoping) {
+            (ScopeOf::Body, Scoping::Scope(scope)) => scope.extract(parts, body),
+            (ScopeOf::Head(scope), _) => Ok(scope),
+            (ScopeOf::Body, _) => Ok(None),
+        }
     }
 
     fn record_key(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<RecordKey, Refusal> {

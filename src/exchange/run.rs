@@ -37,7 +37,8 @@ impl Exchange {
             Err(refusal) => return Ok(self.refuse(None, &refusal)),
         };
         let (key, claim) = match self.claim(&parts, &body.data, subject) {
-            Ok(claimed) => claimed,
+            Ok(Some(claimed)) => claimed,
+            Ok(None) => return pass(&mut inner, parts, body).await,
             Err(refusal) => return Ok(self.refuse(None, &refusal)),
         };
         let protected = |outer: &Operation| *outer.record_key() == key;

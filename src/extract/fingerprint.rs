@@ -5,10 +5,14 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use http::{header::CONTENT_TYPE, request::Parts};
+use http::request::Parts;
 
-use super::{multipart, route::full_uri};
-use crate::value::{Digest, Fingerprint};
+#[cfg(feature = "form")]
+use super::form;
+#[cfg(feature = "json")]
+use super::json::{self, Pointer, Selection};
+use super::{media, multipart, route::full_uri};
+use crate::value::{Digest, Fingerprint, Refusal};
 
 /// Takes the fingerprint of a request. Made by the functions of this module.
 #[derive(Clone)]
@@ -22,6 +26,10 @@ enum Kind {
     Bytes,
     Off,
     Closure(Arc<FingerprintFn>),
+    #[cfg(feature = "json")]
+    Json(Arc<Selection>),
+    #[cfg(feature = "form")]
+    Form,
 }
 
 /// Method, path, query, the media type without its parameters, and the bytes of the body.
@@ -55,14 +63,110 @@ pub fn from_fn(fingerprint: impl Fn(&Parts, &Bytes) -> Fingerprint + Send + Sync
     FingerprintExtractor(Kind::Closure(Arc::new(fingerprint)))
 }
 
+/// The JSON value of the body: white space, the order of members and the spelling of numbers do not matter.
+///
+/// Numbers are compared by their exact decimal value: 1, 1.0 and 1e0 are one, 9007199254740993 and 9007199254740992 are
+/// two. A body with a repeated member has no single value; it equals only the same bytes. A body that is not JSON is
+/// refused (400 `body-invalid`), and so is one that is nested more than 128 deep.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub fn json() -> FingerprintExtractor {
+    FingerprintExtractor(Kind::Json(Arc::new(Selection::All)))
+}
+
+/// Only these parts of a JSON body, by JSON pointers (RFC 6901). A part that is absent is unlike one that is `null`.
+///
+/// ```
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, fingerprint};
+///
+/// let layer = IdempotencyLayer::new(MemoryStore::new())
+///     .fingerprint(fingerprint::json_only(["/amount", "/order/id"]));
+/// # drop(layer);
+/// ```
+///
+/// # Panics
+///
+/// Where one of them is no JSON pointer.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+#[track_caller]
+pub fn json_only<'a>(pointers: impl IntoIterator<Item = &'a str>) -> FingerprintExtractor {
+    FingerprintExtractor(Kind::Json(Arc::new(Selection::Only(parse(pointers)))))
+}
+
+/// All of a JSON body but these parts, such as the time at which it was sent.
+///
+/// # Panics
+///
+/// Where one of them is no JSON pointer.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+#[track_caller]
+pub fn json_except<'a>(pointers: impl IntoIterator<Item = &'a str>) -> FingerprintExtractor {
+    FingerprintExtractor(Kind::Json(Arc::new(Selection::Except(parse(pointers)))))
+}
+
+#[cfg(feature = "json")]
+#[track_caller]
+fn parse<'a>(pointers: impl IntoIterator<Item = &'a str>) -> Box<[Pointer]> {
+    let mut parsed = Vec::new();
+    for pointer in pointers {
+        match Pointer::parse(pointer) {
+            Ok(pointer) => parsed.push(pointer),
+            Err(what) => panic!("{pointer:?}: {what}"),
+        }
+    }
+    parsed.into()
+}
+
+/// The fields of a form, whatever their order: `application/x-www-form-urlencoded` or `multipart/form-data`.
+///
+/// A body that is neither is refused (400 `body-invalid`).
+#[cfg(feature = "form")]
+#[cfg_attr(docsrs, doc(cfg(feature = "form")))]
+pub fn form() -> FingerprintExtractor {
+    FingerprintExtractor(Kind::Form)
+}
+
 impl FingerprintExtractor {
-    pub(crate) fn of(&self, parts: &Parts, body: &Bytes) -> Fingerprint {
-        match &self.0 {
+    pub(crate) fn of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
+        Ok(match &self.0 {
             Kind::Bytes => of_bytes(parts, body),
             Kind::Off => Fingerprint::OFF,
             Kind::Closure(fingerprint) => fingerprint(parts, body),
-        }
+            #[cfg(feature = "json")]
+            Kind::Json(selection) => of_json(parts, body, selection)?,
+            #[cfg(feature = "form")]
+            Kind::Form => {
+                let mut digest = of_head(parts);
+                form::digest(parts, body, &mut digest).map_err(invalid)?;
+                Fingerprint::from_parts(Fingerprint::FORM, digest.finish())
+            }
+        })
     }
+}
+
+#[cfg(feature = "json")]
+fn of_json(parts: &Parts, body: &Bytes, selection: &Selection) -> Result<Fingerprint, Refusal> {
+    let root = json::parse(body).map_err(invalid)?;
+    let head = of_head(parts);
+    let mut digest = head.clone();
+    let (scheme, raw) = match selection {
+        Selection::All => (Fingerprint::JSON, Fingerprint::JSON_BYTES),
+        Selection::Only(_) => (Fingerprint::JSON_ONLY, Fingerprint::JSON_BYTES),
+        Selection::Except(_) => (Fingerprint::JSON_EXCEPT, Fingerprint::JSON_BYTES),
+    };
+    if json::digest(&root, selection, &mut digest).is_ok() {
+        return Ok(Fingerprint::from_parts(scheme, digest.finish()));
+    }
+    let mut digest = head;
+    digest.part(body);
+    Ok(Fingerprint::from_parts(raw, digest.finish()))
+}
+
+#[cfg(any(feature = "json", feature = "form"))]
+fn invalid(what: &'static str) -> Refusal {
+    Refusal::BodyInvalid(std::borrow::Cow::Borrowed(what))
 }
 
 impl fmt::Debug for FingerprintExtractor {
@@ -71,15 +175,28 @@ impl fmt::Debug for FingerprintExtractor {
             Kind::Bytes => "fingerprint::bytes()",
             Kind::Off => "fingerprint::off()",
             Kind::Closure(_) => "fingerprint::from_fn(..)",
+            #[cfg(feature = "json")]
+            Kind::Json(_) => "fingerprint::json*(..)",
+            #[cfg(feature = "form")]
+            Kind::Form => "fingerprint::form()",
         })
     }
 }
 
 /// Takes the fingerprint of the request as it came, byte by byte.
 pub(crate) fn of_bytes(parts: &Parts, body: &Bytes) -> Fingerprint {
+    let mut digest = of_head(parts);
+    lower(&mut digest, media::essence(&parts.headers));
+    match media::boundary(&parts.headers) {
+        None => digest.part(body),
+        Some(boundary) => multipart::pieces(body, boundary).for_each(|piece| digest.part(piece)),
+    }
+    Fingerprint::from_parts(Fingerprint::BYTES, digest.finish())
+}
+
+/// Method, path and query.
+fn of_head(parts: &Parts) -> Digest {
     let uri = full_uri(parts);
-    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
     let mut digest = Digest::new();
     digest.part(parts.method.as_str().as_bytes());
     digest.part(uri.path().as_bytes());
@@ -90,12 +207,7 @@ pub(crate) fn of_bytes(parts: &Parts, body: &Bytes) -> Fingerprint {
             digest.part(query.as_bytes());
         }
     }
-    lower(&mut digest, media_type);
-    match multipart::boundary(content_type) {
-        None => digest.part(body),
-        Some(boundary) => multipart::pieces(body, boundary).for_each(|piece| digest.part(piece)),
-    }
-    Fingerprint::from_parts(Fingerprint::BYTES, digest.finish())
+    digest
 }
 
 fn lower(digest: &mut Digest, media_type: &str) {
@@ -108,7 +220,7 @@ fn lower(digest: &mut Digest, media_type: &str) {
 
 #[cfg(test)]
 mod tests {
-    use http::Request;
+    use http::{Request, header::CONTENT_TYPE};
 
     use super::*;
 
@@ -118,7 +230,7 @@ mod tests {
             request = request.header(CONTENT_TYPE, content_type);
         }
         let (parts, body) = request.body(Bytes::from(body.to_owned())).unwrap().into_parts();
-        bytes().of(&parts, &body)
+        bytes().of(&parts, &body).unwrap()
     }
 
     #[test]

@@ -15,11 +15,13 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
+use bytes::Bytes;
 use http::{HeaderName, request::Parts};
-use percent_encoding::percent_decode;
 
-use super::structured;
-use crate::value::KeyError;
+#[cfg(feature = "json")]
+use super::json;
+use super::{pairs, structured};
+use crate::value::{KeyError, check_key};
 
 /// Takes the key out of a request. Made by the functions of this module.
 #[derive(Clone)]
@@ -39,6 +41,14 @@ enum Source {
     Path(Arc<str>),
     Closure(Arc<KeyFn>),
     Content,
+    #[cfg(feature = "json")]
+    Json(json::Pointer),
+    #[cfg(feature = "form")]
+    Form(Arc<str>),
+    #[cfg(feature = "xml")]
+    Xml(Arc<str>),
+    All(Arc<[KeyExtractor]>),
+    First(Arc<[KeyExtractor]>),
 }
 
 /// The key is in a header, as a Structured Field string (RFC 9651) or bare: `"abc"` and `abc` are one key.
@@ -92,6 +102,66 @@ pub fn content() -> KeyExtractor {
     KeyExtractor(Source::Content)
 }
 
+/// The key is in a JSON body, where `pointer` (RFC 6901) leads to: a string or an integer.
+///
+/// Anything else there is malformed, and so is a body that is not JSON, is nested more than 128 deep, or has a member on
+/// the way twice. An integer is taken as it is written, however long.
+///
+/// # Panics
+///
+/// Where `pointer` is no JSON pointer.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+#[track_caller]
+pub fn json(pointer: &str) -> KeyExtractor {
+    match json::Pointer::parse(pointer) {
+        Ok(pointer) => KeyExtractor(Source::Json(pointer)),
+        Err(what) => panic!("{pointer:?}: {what}"),
+    }
+}
+
+/// The key is a field of a form body, `application/x-www-form-urlencoded` or `multipart/form-data`, decoded.
+///
+/// A field that is there twice is malformed, and so is a `multipart/form-data` body that is torn or has more than 1,000
+/// fields.
+#[cfg(feature = "form")]
+#[cfg_attr(docsrs, doc(cfg(feature = "form")))]
+pub fn form(field: &str) -> KeyExtractor {
+    KeyExtractor(Source::Form(field.into()))
+}
+
+/// The key is the text of an element of an XML body: a child of the document element, by its name as it is written.
+///
+/// A document that is not well-formed or not UTF-8 is malformed, and so is one with a document type or with an entity
+/// beyond XML's own five: nothing is expanded, and nothing outside is asked for. An element that is there twice, or has
+/// elements in it, is malformed too.
+#[cfg(feature = "xml")]
+#[cfg_attr(docsrs, doc(cfg(feature = "xml")))]
+pub fn xml(element: &str) -> KeyExtractor {
+    KeyExtractor(Source::Xml(element.into()))
+}
+
+/// The key is made of several parts, all of which have to be there.
+///
+/// Each part stands behind its length (`3:100,5:order,`), so that two lists of parts never make one key.
+///
+/// ```
+/// use tower_idempotency::key;
+///
+/// let per_terminal = key::all([key::header("X-Terminal"), key::query("receipt")]);
+/// # drop(per_terminal);
+/// ```
+pub fn all(parts: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
+    KeyExtractor(Source::All(parts.into_iter().collect()))
+}
+
+/// The key is the first of several that is there.
+///
+/// One that is malformed ends the search: the request is refused.
+pub fn first(of: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
+    KeyExtractor(Source::First(of.into_iter().collect()))
+}
+
 impl KeyExtractor {
     /// Accepts the quoted string form only, as draft-ietf-httpapi-idempotency-key-header-07 asks for.
     ///
@@ -110,8 +180,22 @@ impl KeyExtractor {
         matches!(self.0, Source::Content)
     }
 
-    /// The key, where the head of the request has it.
-    pub(crate) fn extract<'a>(&self, parts: &'a Parts) -> Result<Option<Cow<'a, str>>, KeyError> {
+    /// Whether the body has to be there first.
+    pub(crate) fn needs_body(&self) -> bool {
+        match &self.0 {
+            #[cfg(feature = "json")]
+            Source::Json(_) => true,
+            #[cfg(feature = "form")]
+            Source::Form(_) => true,
+            #[cfg(feature = "xml")]
+            Source::Xml(_) => true,
+            Source::All(parts) | Source::First(parts) => parts.iter().any(Self::needs_body),
+            _ => false,
+        }
+    }
+
+    /// The key. `body` is empty as long as it is not [needed](Self::needs_body).
+    pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
         match &self.0 {
             Source::Header { name, strict } => {
                 let mut lines = parts.headers.get_all(name).iter();
@@ -121,13 +205,35 @@ impl KeyExtractor {
                 }
                 structured::parse(line.as_bytes(), *strict).map(Some)
             }
-            Source::Query(name) => query_parameter(parts.uri.query().unwrap_or_default(), name),
+            Source::Query(name) => pairs::parameter(parts.uri.query().unwrap_or_default().as_bytes(), name),
             #[cfg(feature = "axum")]
-            Source::Path(name) => super::route::path_parameter(parts, name).map(|key| key.map(Cow::Owned)),
-            Source::Closure(key) => key(parts).map(|key| key.map(Cow::Owned)),
+            Source::Path(name) => owned(super::route::path_parameter(parts, name)),
+            Source::Closure(key) => owned(key(parts)),
             Source::Content => Ok(None),
+            #[cfg(feature = "json")]
+            Source::Json(pointer) => owned(json::key(body, pointer)),
+            #[cfg(feature = "form")]
+            Source::Form(field) => owned(super::form::key(parts, body, field)),
+            #[cfg(feature = "xml")]
+            Source::Xml(element) => owned(super::xml::key(body, element)),
+            Source::All(all) => {
+                let mut joined = String::new();
+                for part in &**all {
+                    let Some(part) = part.extract(parts, body)? else { return Ok(None) };
+                    check_key(&part)?;
+                    joined.extend([&*part.len().to_string(), ":", &part, ","]);
+                }
+                Ok(Some(Cow::Owned(joined)))
+            }
+            Source::First(all) => {
+                all.iter().map(|one| one.extract(parts, body)).find(|key| !matches!(key, Ok(None))).unwrap_or(Ok(None))
+            }
         }
     }
+}
+
+fn owned<'a>(key: Result<Option<String>, KeyError>) -> Result<Option<Cow<'a, str>>, KeyError> {
+    key.map(|key| key.map(Cow::Owned))
 }
 
 impl fmt::Debug for KeyExtractor {
@@ -145,30 +251,16 @@ impl fmt::Debug for Source {
             Self::Path(name) => write!(f, "key::path({name:?})"),
             Self::Closure(_) => f.write_str("key::from_fn(..)"),
             Self::Content => f.write_str("key::content()"),
+            #[cfg(feature = "json")]
+            Self::Json(pointer) => write!(f, "key::json({pointer:?})"),
+            #[cfg(feature = "form")]
+            Self::Form(field) => write!(f, "key::form({field:?})"),
+            #[cfg(feature = "xml")]
+            Self::Xml(element) => write!(f, "key::xml({element:?})"),
+            Self::All(parts) => write!(f, "key::all({parts:?})"),
+            Self::First(of) => write!(f, "key::first({of:?})"),
         }
     }
-}
-
-fn query_parameter<'a>(query: &'a str, wanted: &str) -> Result<Option<Cow<'a, str>>, KeyError> {
-    let mut found = None;
-    for pair in query.split('&') {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if decode(name).is_ok_and(|name| name == wanted) && found.replace(value).is_some() {
-            return Err(KeyError::Repeated);
-        }
-    }
-    found.map(decode).transpose()
-}
-
-/// Percent-decoding with `+` for a blank. What is not UTF-8 is no key: a lossy reading would make two keys one.
-fn decode(text: &str) -> Result<Cow<'_, str>, KeyError> {
-    let not_text = |_| KeyError::malformed("the key is not UTF-8");
-    if text.contains('+') {
-        let blanks = text.replace('+', " ");
-        let decoded = percent_decode(blanks.as_bytes()).decode_utf8().map_err(not_text)?;
-        return Ok(Cow::Owned(decoded.into_owned()));
-    }
-    percent_decode(text.as_bytes()).decode_utf8().map_err(not_text)
 }
 
 #[cfg(test)]
@@ -179,7 +271,7 @@ mod tests {
 
     fn extract(extractor: &KeyExtractor, request: http::request::Builder) -> Result<Option<String>, KeyError> {
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        extractor.extract(&parts).map(|key| key.map(Cow::into_owned))
+        extractor.extract(&parts, &Bytes::new()).map(|key| key.map(Cow::into_owned))
     }
 
     #[test]
@@ -197,15 +289,27 @@ mod tests {
     #[test]
     fn from_the_query() {
         let by_query = query("id");
-        let key = |uri: &str| extract(&by_query, Request::builder().uri(uri));
-        assert_eq!(key("/"), Ok(None));
-        assert_eq!(key("/?idx=1&i=2"), Ok(None));
-        assert_eq!(key("/?a=1&id=x%2Fa%20b+c"), Ok(Some("x/a b c".into())));
-        assert_eq!(key("/?%69d=7"), Ok(Some("7".into())));
-        assert_eq!(key("/?id="), Ok(Some(String::new())));
-        assert_eq!(key("/?id"), Ok(Some(String::new())));
-        assert_eq!(key("/?id=1&id=1"), Err(KeyError::Repeated));
-        assert!(key("/?id=%ff").is_err());
+        assert_eq!(extract(&by_query, Request::builder().uri("/?a=1&id=x%2Fy")), Ok(Some("x/y".into())));
+        assert_eq!(extract(&by_query, Request::builder().uri("/?id=1&id=1")), Err(KeyError::Repeated));
+    }
+
+    #[test]
+    fn several_parts() {
+        let both = all([query("a"), query("b")]);
+        let key = |uri: &str| extract(&both, Request::builder().uri(uri));
+        assert_eq!(key("/?a=1&b=23"), Ok(Some("1:1,2:23,".into())));
+        assert_ne!(key("/?a=1&b=23"), key("/?a=12&b=3"));
+        assert_eq!(key("/?a=1"), Ok(None));
+        assert_eq!(key("/?a=&b=1"), Err(KeyError::Empty));
+    }
+
+    #[test]
+    fn the_first_of_several() {
+        let either = first([header("x-a"), query("a")]);
+        assert_eq!(extract(&either, Request::builder().header("x-a", "h").uri("/?a=q")), Ok(Some("h".into())));
+        assert_eq!(extract(&either, Request::builder().uri("/?a=q")), Ok(Some("q".into())));
+        assert_eq!(extract(&either, Request::builder()), Ok(None));
+        assert!(extract(&either, Request::builder().header("x-a", ",").uri("/?a=q")).is_err());
     }
 
     #[test]

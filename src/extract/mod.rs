@@ -2,11 +2,19 @@
 
 mod caller;
 pub mod fingerprint;
+#[cfg(feature = "form")]
+mod form;
+#[cfg(feature = "json")]
+mod json;
 pub mod key;
+mod media;
 mod multipart;
+mod pairs;
 mod route;
 pub mod scope;
 mod structured;
+#[cfg(feature = "xml")]
+mod xml;
 
 pub(crate) use self::{
     caller::{Credentials, caller},

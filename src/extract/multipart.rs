@@ -1,19 +1,5 @@
 //! Bodies of `multipart/form-data`, as far as a fingerprint has to know them.
 
-/// The boundary of a `multipart/form-data` media type (RFC 7578, RFC 2046 section 5.1.1).
-pub(super) fn boundary(content_type: &str) -> Option<&str> {
-    let (media_type, parameters) = content_type.split_once(';')?;
-    if !media_type.trim().eq_ignore_ascii_case("multipart/form-data") {
-        return None;
-    }
-    parameters.split(';').find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        let value = value.trim();
-        let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
-        (name.trim().eq_ignore_ascii_case("boundary") && !value.is_empty()).then_some(value)
-    })
-}
-
 /// The body in pieces, with each delimiter's boundary taken out. A delimiter begins a line.
 ///
 /// A client draws a new boundary for every try. Two bodies have the same pieces only where they differ in nothing else.
@@ -52,15 +38,6 @@ mod tests {
 
     fn of<'a>(body: &'a str, boundary: &'a str) -> Vec<&'a str> {
         pieces(body.as_bytes(), boundary).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
-    }
-
-    #[test]
-    fn boundaries() {
-        assert_eq!(boundary("multipart/form-data; boundary=abc"), Some("abc"));
-        assert_eq!(boundary("Multipart/Form-Data;charset=utf-8;Boundary=\"a b\""), Some("a b"));
-        assert_eq!(boundary("multipart/form-data"), None);
-        assert_eq!(boundary("multipart/form-data; boundary="), None);
-        assert_eq!(boundary("application/json; boundary=abc"), None);
     }
 
     #[test]

@@ -16,16 +16,26 @@
 //! # drop(layer);
 //! ```
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
+use bytes::Bytes;
 use http::{HeaderName, request::Parts};
+
+use super::key::KeyExtractor;
+use crate::value::Refusal;
 
 /// Takes the scope out of a request. Made by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a scope extractor does nothing until a layer has it"]
 pub struct ScopeExtractor {
-    find: Arc<ScopeFn>,
+    source: Source,
     optional: bool,
+}
+
+#[derive(Clone)]
+enum Source {
+    Closure(Arc<ScopeFn>),
+    Key(KeyExtractor),
 }
 
 type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
@@ -59,7 +69,20 @@ where
 
 /// The scope is what the closure takes out of the request's head. `None` and an empty text mean that there is none.
 pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> ScopeExtractor {
-    ScopeExtractor { find: Arc::new(scope), optional: false }
+    ScopeExtractor { source: Source::Closure(Arc::new(scope)), optional: false }
+}
+
+/// The scope is where a key could be, under a key's rules: in a query, a path, a body.
+///
+/// ```
+/// use tower_idempotency::{key, scope};
+///
+/// // The number of an order is its merchant's own.
+/// let merchant = scope::from_key(key::query("merchant"));
+/// # drop(merchant);
+/// ```
+pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
+    ScopeExtractor { source: Source::Key(key), optional: false }
 }
 
 impl ScopeExtractor {
@@ -68,10 +91,19 @@ impl ScopeExtractor {
         Self { optional: true, ..self }
     }
 
-    /// `Err` where the scope is missing and must not be.
-    pub(crate) fn extract(&self, parts: &Parts) -> Result<Option<String>, ()> {
-        match (self.find)(parts).filter(|scope| !scope.is_empty()) {
-            None if !self.optional => Err(()),
+    /// Whether the body has to be there first.
+    pub(crate) fn needs_body(&self) -> bool {
+        matches!(&self.source, Source::Key(key) if key.needs_body())
+    }
+
+    /// The scope. `body` is empty as long as it is not [needed](Self::needs_body).
+    pub(crate) fn extract(&self, parts: &Parts, body: &Bytes) -> Result<Option<String>, Refusal> {
+        let scope = match &self.source {
+            Source::Closure(find) => find(parts),
+            Source::Key(key) => key.extract(parts, body).map_err(Refusal::KeyInvalid)?.map(Cow::into_owned),
+        };
+        match scope.filter(|scope| !scope.is_empty()) {
+            None if !self.optional => Err(Refusal::ScopeMissing),
             scope => Ok(scope),
         }
     }
@@ -89,25 +121,25 @@ mod tests {
 
     use super::*;
 
-    fn extract(extractor: &ScopeExtractor, users: &[&str]) -> Result<Option<String>, ()> {
+    fn extract(extractor: &ScopeExtractor, users: &[&str]) -> Result<Option<String>, Refusal> {
         let mut request = Request::builder();
         for user in users {
             request = request.header("x-user", *user);
         }
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         parts.extensions.insert(7_u32);
-        extractor.extract(&parts)
+        extractor.extract(&parts, &Bytes::new())
     }
 
     #[test]
     fn present_missing_optional() {
         let by_header = header("X-User");
         assert_eq!(extract(&by_header, &["ann"]), Ok(Some("ann".into())));
-        assert_eq!(extract(&by_header, &[]), Err(()));
-        assert_eq!(extract(&by_header, &[""]), Err(()));
-        assert_eq!(extract(&by_header, &["ann", "bob"]), Err(()));
+        assert_eq!(extract(&by_header, &[]), Err(Refusal::ScopeMissing));
+        assert_eq!(extract(&by_header, &[""]), Err(Refusal::ScopeMissing));
+        assert_eq!(extract(&by_header, &["ann", "bob"]), Err(Refusal::ScopeMissing));
         assert_eq!(extract(&by_header.optional(), &[]), Ok(None));
         assert_eq!(extract(&extension(|n: &u32| n + 1), &[]), Ok(Some("8".into())));
-        assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(()));
+        assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(Refusal::ScopeMissing));
     }
 }

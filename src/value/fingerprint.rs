@@ -20,6 +20,21 @@ impl Fingerprint {
     pub(crate) const BYTES: u8 = 1;
     /// What a closure gave, first version.
     pub(crate) const CUSTOM: u8 = 2;
+    /// The value of a JSON body, first version.
+    #[cfg(feature = "json")]
+    pub(crate) const JSON: u8 = 3;
+    /// Some parts of a JSON body, first version.
+    #[cfg(feature = "json")]
+    pub(crate) const JSON_ONLY: u8 = 4;
+    /// All but some parts of a JSON body, first version.
+    #[cfg(feature = "json")]
+    pub(crate) const JSON_EXCEPT: u8 = 5;
+    /// The bytes of a JSON body without a single value, first version.
+    #[cfg(feature = "json")]
+    pub(crate) const JSON_BYTES: u8 = 6;
+    /// The fields of a form, first version.
+    #[cfg(feature = "form")]
+    pub(crate) const FORM: u8 = 7;
 
     /// Starts a fingerprint of one's own, made of parts.
     ///

@@ -154,7 +154,7 @@ fn beginning(text: &str) -> &str {
 }
 
 /// Checks the rules for a key wherever it came from: 1 to 255 bytes, no control characters.
-fn check_key(key: &str) -> Result<(), KeyError> {
+pub(crate) fn check_key(key: &str) -> Result<(), KeyError> {
     if key.is_empty() {
         Err(KeyError::Empty)
     } else if key.len() > MAX_KEY_BYTES {

@@ -26,5 +26,6 @@ pub use self::{
 };
 pub(crate) use self::{
     digest::{Digest, hex},
+    key::check_key,
     policy::{Retain, Wishes},
 };

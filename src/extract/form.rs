@@ -1,0 +1,166 @@
+//! Form bodies: `application/x-www-form-urlencoded` and `multipart/form-data`.
+
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    future::{Future, ready},
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use futures_util::stream::once;
+use http::request::Parts;
+use multer::{Constraints, Multipart, SizeLimit};
+
+use super::{media, pairs};
+use crate::value::{Digest, KeyError};
+
+/// The most fields of a `multipart/form-data` body that are looked at.
+const MOST_FIELDS: usize = 1_000;
+
+const NOT_MULTIPART: &str = "the body is not multipart/form-data of at most 1000 fields";
+
+/// The key in the field `wanted`.
+pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<String>, KeyError> {
+    let Some(boundary) = media::boundary(&parts.headers) else {
+        return Ok(pairs::parameter(body, wanted)?.map(Cow::into_owned));
+    };
+    let fields = fields(body, boundary).ok_or(KeyError::Malformed(NOT_MULTIPART.into()))?;
+    let mut named = fields.into_iter().filter(|field| field.name.as_deref() == Some(wanted));
+    let Some(field) = named.next() else { return Ok(None) };
+    if named.next().is_some() {
+        return Err(KeyError::Repeated);
+    }
+    let value = String::from_utf8(field.data.into()).map_err(|_| KeyError::malformed("the key is not UTF-8"))?;
+    Ok(Some(value))
+}
+
+/// Feeds the fields to `digest`, whatever their order. `Err` says what is wrong with the body.
+pub(super) fn digest(parts: &Parts, body: &Bytes, digest: &mut Digest) -> Result<(), &'static str> {
+    let mut fields = match media::boundary(&parts.headers) {
+        Some(boundary) => fields(body, boundary).ok_or(NOT_MULTIPART)?,
+        None if media::essence(&parts.headers).eq_ignore_ascii_case("application/x-www-form-urlencoded") => {
+            pairs::pairs(body).map(Field::of_pair).collect()
+        }
+        None => return Err("the body is no form"),
+    };
+    fields.sort_unstable();
+    digest.length(fields.len());
+    for field in &fields {
+        digest.part(field.name.as_deref().unwrap_or_default().as_bytes());
+        digest.part(field.raw_name.as_ref());
+        digest.part(field.about.as_bytes());
+        digest.part(&field.data);
+    }
+    Ok(())
+}
+
+/// What a form says under one name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Field {
+    name: Option<String>,
+    /// A name that is not UTF-8.
+    raw_name: Vec<u8>,
+    /// File name and media type, of a file.
+    about: String,
+    data: Bytes,
+}
+
+impl Field {
+    fn of_pair((name, value): (&[u8], &[u8])) -> Self {
+        let data = Bytes::from(pairs::decode(value).into_owned());
+        let (name, raw_name) = match String::from_utf8(pairs::decode(name).into_owned()) {
+            Ok(name) => (Some(name), Vec::new()),
+            Err(error) => (None, error.into_bytes()),
+        };
+        Self { name, raw_name, about: String::new(), data }
+    }
+}
+
+/// The fields of a `multipart/form-data` body; `None` where it is none, or has too many.
+fn fields(body: &Bytes, boundary: &str) -> Option<Vec<Field>> {
+    let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(body.len() as u64));
+    let stream = once(ready(Ok::<_, Infallible>(body.clone())));
+    let mut multipart = Multipart::with_constraints(stream, boundary, constraints);
+    let mut fields = Vec::new();
+    while let Some(field) = at_once(multipart.next_field())?.ok()? {
+        if fields.len() == MOST_FIELDS {
+            return None;
+        }
+        let name = field.name().map(ToOwned::to_owned);
+        let media_type = field.content_type().map(ToString::to_string);
+        let about = format!("{:?}", (field.file_name(), media_type));
+        fields.push(Field { name, raw_name: Vec::new(), about, data: at_once(field.bytes())?.ok()? });
+    }
+    Some(fields)
+}
+
+/// The parser is made for streams; where all is there, it never has to wait.
+fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, header::CONTENT_TYPE};
+
+    use super::*;
+
+    const URLENCODED: &str = "application/x-www-form-urlencoded";
+    const MULTIPART: &str = "multipart/form-data; boundary=b";
+
+    fn request(content_type: &str, body: &str) -> (Parts, Bytes) {
+        let request = Request::post("/").header(CONTENT_TYPE, content_type);
+        request.body(Bytes::from(body.to_owned())).unwrap().into_parts()
+    }
+
+    fn multipart(fields: &[(&str, &str)]) -> String {
+        let field = |(name, value): &(&str, &str)| {
+            format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        fields.iter().map(field).collect::<String>() + "--b--\r\n"
+    }
+
+    fn id(content_type: &str, body: &str) -> Result<Option<String>, KeyError> {
+        let (parts, body) = request(content_type, body);
+        key(&parts, &body, "id")
+    }
+
+    #[test]
+    fn keys() {
+        assert_eq!(id(URLENCODED, "a=1&id=x+y"), Ok(Some("x y".into())));
+        assert_eq!(id(MULTIPART, &multipart(&[("a", "1"), ("id", "x y")])), Ok(Some("x y".into())));
+        assert_eq!(id(MULTIPART, &multipart(&[("a", "1")])), Ok(None));
+        assert_eq!(id(MULTIPART, &multipart(&[("id", "1"), ("id", "1")])), Err(KeyError::Repeated));
+        let whole = multipart(&[("id", "1")]);
+        for torn in ["", "id=1", &whole[..whole.len() - 4], &whole[..20]] {
+            assert!(!matches!(id(MULTIPART, torn), Ok(Some(_))), "{torn:?}");
+        }
+        let many = multipart(&vec![("a", "1"); MOST_FIELDS + 1]);
+        assert!(id(MULTIPART, &many).is_err());
+    }
+
+    fn of(content_type: &str, body: &str) -> Result<[u8; 32], &'static str> {
+        let (parts, body) = request(content_type, body);
+        let mut out = Digest::new();
+        digest(&parts, &body, &mut out).map(|()| out.finish())
+    }
+
+    #[test]
+    fn the_order_of_fields_does_not_matter() {
+        assert_eq!(of(URLENCODED, "a=1&b=x+y"), of(URLENCODED, "b=x%20y&a=1"));
+        assert_ne!(of(URLENCODED, "a=1&b=2"), of(URLENCODED, "a=2&b=1"));
+        assert_ne!(of(URLENCODED, "a=1"), of(URLENCODED, "a=1&a=1"));
+        assert_ne!(of(URLENCODED, "a=1&b=2"), of(URLENCODED, "a=1%26b=2"));
+        assert_ne!(of(URLENCODED, "%ff=1"), of(URLENCODED, "%fe=1"));
+        let (one, two) = (multipart(&[("a", "1"), ("b", "2")]), multipart(&[("b", "2"), ("a", "1")]));
+        assert_eq!(of(MULTIPART, &one), of(MULTIPART, &two));
+        assert_ne!(of(MULTIPART, &one), of(MULTIPART, &multipart(&[("a", "2"), ("b", "1")])));
+        assert!(of("application/json", "{}").is_err());
+        assert!(of(MULTIPART, "a=1").is_err());
+    }
+}
