@@ -14,6 +14,9 @@ mod value;
 
 #[cfg(feature = "axum")]
 pub use self::extractors::MissingOperation;
+#[cfg(feature = "memory")]
+#[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
+pub use self::store::{Clock, MemoryStore, MemoryStoreBuilder};
 pub use self::{
     body::{RequestBody, ResponseBody},
     engine::Leftovers,

@@ -6,6 +6,8 @@
 //! Whoever writes a store finds the rules at [`Store`], and a suite that checks them in the feature `testing`.
 
 mod future;
+#[cfg(feature = "memory")]
+mod memory;
 mod operator;
 mod outcome;
 mod shared;
@@ -14,6 +16,9 @@ use std::time::Duration;
 
 use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
+#[cfg(feature = "memory")]
+#[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
+pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
 pub use self::{
     future::StoreFuture,
     operator::{Cursor, Operator, Page, Stats},

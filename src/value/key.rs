@@ -106,6 +106,11 @@ impl RecordKey {
         hex(&digest.finish()[..8])
     }
 
+    /// The bytes themselves, for a store that keeps them without a copy.
+    pub(crate) fn shared(&self) -> Arc<[u8]> {
+        Arc::clone(&self.0)
+    }
+
     fn length(&self, part: usize) -> usize {
         usize::from(self.0[part])
     }

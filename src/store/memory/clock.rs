@@ -1,0 +1,86 @@
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::Instant;
+
+/// The time of a [`MemoryStore`](super::MemoryStore).
+///
+/// The default is the wall clock at the store's birth and Tokio's time from then on, so that nobody who sets the
+/// clock of the machine makes records expire, and Tokio's paused time drives tests.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use tower_idempotency::{Clock, MemoryStore};
+///
+/// struct Ticks(AtomicU64);
+///
+/// impl Clock for Ticks {
+///     fn now(&self) -> u64 {
+///         self.0.load(Ordering::Relaxed)
+///     }
+/// }
+///
+/// let store = MemoryStore::builder().clock(Ticks(AtomicU64::new(0))).build();
+/// # drop(store);
+/// ```
+pub trait Clock: Send + Sync + 'static {
+    /// Milliseconds since the Unix epoch. They never go back.
+    fn now(&self) -> u64;
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> u64 {
+        (**self).now()
+    }
+}
+
+/// The wall clock when it was started, and monotonic time from then on.
+pub(super) struct Started {
+    wall: Duration,
+    at: Instant,
+}
+
+impl Started {
+    pub(super) fn now() -> Self {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { wall, at: Instant::now() }
+    }
+}
+
+impl Clock for Started {
+    fn now(&self) -> u64 {
+        millis(self.wall.saturating_add(self.at.elapsed()))
+    }
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Started")
+    }
+}
+
+/// Whole milliseconds; what is too long for them is for ever.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn tokios_time_drives_the_default() {
+        let clock = Started::now();
+        let before = clock.now();
+        tokio::time::advance(Duration::from_secs(90)).await;
+        assert_eq!(clock.now() - before, 90_000);
+    }
+
+    #[test]
+    fn long_is_for_ever() {
+        assert_eq!(millis(Duration::MAX), u64::MAX);
+    }
+}

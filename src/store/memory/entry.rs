@@ -1,0 +1,350 @@
+use std::{
+    iter, mem,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+
+use crate::value::{Binding, Caller, Claim, Claimant, Fingerprint, Head, Record, RecordKey, State};
+
+use super::clock::millis;
+
+/// The last moment that an entry can name: the year 10889.
+pub(super) const FOREVER: u64 = (1 << 48) - 1;
+
+/// No slot: the end of a list.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// Payloads up to this size are joined to the key, in one allocation that a replay shares. A longer one is kept as it
+/// came, so that it is neither copied nor freed while a lock is held.
+const JOINED_BYTES: usize = 4096;
+
+const CALLER_BYTES: usize = 16;
+
+const STATE: u8 = 0b11;
+const AT_MOST_ONCE: u8 = 1 << 2;
+const TAKEOVER: u8 = 1 << 3;
+const CALLER: u8 = 1 << 4;
+const PAYLOAD: u8 = 1 << 5;
+const WAITED_FOR: u8 = 1 << 6;
+
+/// The moment that is `duration` after `now`.
+pub(super) fn later(now: u64, duration: Duration) -> u64 {
+    now.saturating_add(millis(duration)).min(FOREVER)
+}
+
+/// Milliseconds since the Unix epoch, in 48 bits.
+#[derive(Clone, Copy)]
+struct Moment([u8; 6]);
+
+impl Moment {
+    fn new(ms: u64) -> Self {
+        let mut bytes = [0; 6];
+        bytes.copy_from_slice(&ms.min(FOREVER).to_le_bytes()[..6]);
+        Self(bytes)
+    }
+
+    fn ms(self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..6].copy_from_slice(&self.0);
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// What few records have.
+#[derive(Default)]
+pub(super) struct Extra {
+    note: Bytes,
+    token: Option<Token>,
+    payload: Option<Bytes>,
+}
+
+struct Token {
+    binding: Binding,
+    expires: u64,
+}
+
+/// A record as it is kept. There may be millions, so every byte counts; see the test on its size.
+pub(super) struct Entry {
+    /// The key, the caller where there is one, the payload where it is short.
+    text: Arc<[u8]>,
+    extra: Option<Box<Extra>>,
+    namespace: u32,
+    attempt: u32,
+    /// Neighbours in a wheel's list, and which list it is.
+    pub(super) previous: u32,
+    pub(super) next: u32,
+    pub(super) place: u16,
+    key_bytes: u16,
+    claimant: Claimant,
+    fingerprint: Fingerprint,
+    flags: u8,
+    created: Moment,
+    /// Running: when the lease lapses. Settled: since when.
+    mark: Moment,
+    expires: Moment,
+}
+
+impl Entry {
+    /// An entry that neither [`issue`](Self::issue) nor [`grant`](Self::grant) has filled in.
+    pub(super) fn new(namespace: u32, key: &RecordKey, now: u64) -> Self {
+        let text = key.shared();
+        Self {
+            key_bytes: u16::try_from(text.len()).unwrap_or(u16::MAX), // at most 769
+            text,
+            extra: None,
+            namespace,
+            attempt: 0,
+            previous: NIL,
+            next: NIL,
+            place: 0,
+            claimant: Claimant::from_bytes([0; 16]),
+            fingerprint: Fingerprint::OFF,
+            flags: State::Issued as u8,
+            created: Moment::new(now),
+            mark: Moment::new(0),
+            expires: Moment::new(FOREVER),
+        }
+    }
+
+    pub(super) fn issue(&mut self, binding: Binding, expires: u64) {
+        self.expires = Moment::new(expires);
+        self.extra = Some(Box::new(Extra { token: Some(Token { binding, expires }), ..Extra::default() }));
+    }
+
+    /// Makes it the claim's. What the last claim left is handed out, to be dropped where no lock is held.
+    pub(super) fn grant(&mut self, claim: &Claim, attempt: u32, takeover: bool, now: u64) -> Option<Extra> {
+        self.set_state(State::Running);
+        self.set(AT_MOST_ONCE, claim.at_most_once);
+        self.set(TAKEOVER, takeover);
+        self.set_caller(claim.caller);
+        self.claimant = claim.claimant;
+        self.fingerprint = claim.fingerprint;
+        self.attempt = attempt;
+        self.renew(claim, now);
+        let token = self.extra.as_mut().and_then(|extra| extra.token.take());
+        let rare = token.is_some() || !claim.note.is_empty();
+        let extra = rare.then(|| Box::new(Extra { note: claim.note.clone(), token, payload: None }));
+        mem::replace(&mut self.extra, extra).map(|old| *old)
+    }
+
+    pub(super) fn renew(&mut self, claim: &Claim, now: u64) {
+        self.mark = Moment::new(later(now, claim.lease));
+        self.expires = Moment::new(later(now, claim.lease.max(claim.horizon)));
+    }
+
+    pub(super) fn settle(&mut self, claimant: Claimant, payload: Option<&Bytes>, retention: Duration, now: u64) {
+        self.set_state(State::Settled);
+        self.claimant = claimant;
+        self.mark = Moment::new(now);
+        self.expires = Moment::new(later(now, retention));
+        self.set(PAYLOAD, payload.is_some());
+        match payload {
+            Some(payload) if payload.len() > JOINED_BYTES => {
+                self.extra.get_or_insert_default().payload = Some(payload.clone());
+            }
+            Some(payload) if !payload.is_empty() => self.text = join(&self.text, payload),
+            _ => {}
+        }
+    }
+
+    pub(super) fn release(&mut self, claimant: Claimant, keep: Duration, now: u64) {
+        self.claimant = claimant;
+        let (state, expires) = match self.token() {
+            Some(token) => (State::Issued, token.expires),
+            None => (State::Released, later(now, keep)),
+        };
+        self.set_state(state);
+        self.expires = Moment::new(expires);
+    }
+
+    pub(super) fn is(&self, namespace: u32, key: &[u8]) -> bool {
+        self.namespace == namespace && self.key() == key
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        &self.text[..usize::from(self.key_bytes)]
+    }
+
+    pub(super) fn namespace(&self) -> u32 {
+        self.namespace
+    }
+
+    pub(super) fn state(&self) -> State {
+        match self.flags & STATE {
+            0 => State::Issued,
+            1 => State::Running,
+            2 => State::Settled,
+            _ => State::Released,
+        }
+    }
+
+    pub(super) fn claimant(&self) -> Claimant {
+        self.claimant
+    }
+
+    pub(super) fn was_claimed(&self) -> bool {
+        self.attempt > 0
+    }
+
+    pub(super) fn expires(&self) -> u64 {
+        self.expires.ms()
+    }
+
+    /// Running, and nobody may say that it still is.
+    pub(super) fn is_abandoned(&self, now: u64) -> bool {
+        self.state() == State::Running && self.mark.ms() <= now
+    }
+
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.flags & WAITED_FOR != 0
+    }
+
+    pub(super) fn set_waited_for(&mut self, waited_for: bool) {
+        self.set(WAITED_FOR, waited_for);
+    }
+
+    pub(super) fn into_extra(self) -> Option<Extra> {
+        self.extra.map(|extra| *extra)
+    }
+
+    /// What answers a duplicate; `None` for a tombstone.
+    pub(super) fn payload(&self) -> Option<Bytes> {
+        if self.flags & PAYLOAD == 0 {
+            return None;
+        }
+        if let Some(long) = self.extra.as_ref().and_then(|extra| extra.payload.as_ref()) {
+            return Some(long.clone());
+        }
+        let from = self.payload_from();
+        (from < self.text.len())
+            .then(|| Bytes::from_owner(Tail { text: Arc::clone(&self.text), from }))
+            .or_else(|| Some(Bytes::new()))
+    }
+
+    pub(super) fn head(&self) -> Head<'_> {
+        Head {
+            fingerprint: self.fingerprint,
+            caller: self.caller(),
+            at_most_once: self.flags & AT_MOST_ONCE != 0,
+            takeover: self.flags & TAKEOVER != 0,
+            lease_ends: self.mark.ms(),
+            expires: self.expires(),
+            binding: self.token().map(|token| &token.binding),
+            ..Head::new(self.state(), self.claimant, self.attempt)
+        }
+    }
+
+    pub(super) fn record(&self, now: u64) -> Record {
+        let left = |until: Moment| Duration::from_millis(until.ms().saturating_sub(now));
+        let time = |moment: Moment| SystemTime::UNIX_EPOCH + Duration::from_millis(moment.ms());
+        let state = self.state();
+        Record {
+            fingerprint: self.fingerprint,
+            caller: self.caller(),
+            at_most_once: self.flags & AT_MOST_ONCE != 0,
+            takeover: self.flags & TAKEOVER != 0,
+            lease_left: if state == State::Running { left(self.mark) } else { Duration::ZERO },
+            created: time(self.created),
+            settled: (state == State::Settled).then(|| time(self.mark)),
+            expires_in: left(self.expires),
+            payload: self.payload(),
+            note: self.extra.as_ref().map(|extra| extra.note.clone()).unwrap_or_default(),
+            binding: self.token().map(|token| token.binding.clone()),
+            ..Record::new(state, self.claimant, self.attempt)
+        }
+    }
+
+    fn token(&self) -> Option<&Token> {
+        self.extra.as_ref()?.token.as_ref()
+    }
+
+    fn caller(&self) -> Caller {
+        let from = usize::from(self.key_bytes);
+        match self.text.get(from..from + CALLER_BYTES).map(TryInto::try_into) {
+            Some(Ok(bytes)) if self.flags & CALLER != 0 => Caller::from_bytes(bytes),
+            _ => Caller::NONE,
+        }
+    }
+
+    fn set_caller(&mut self, caller: Caller) {
+        if caller == self.caller() {
+            return;
+        }
+        let named = caller != Caller::NONE;
+        let bytes = caller.to_bytes();
+        self.text = join(self.key(), if named { &bytes } else { &[] });
+        self.set(CALLER, named);
+    }
+
+    fn payload_from(&self) -> usize {
+        usize::from(self.key_bytes) + if self.flags & CALLER == 0 { 0 } else { CALLER_BYTES }
+    }
+
+    fn set_state(&mut self, state: State) {
+        self.flags = self.flags & !STATE | state as u8;
+    }
+
+    fn set(&mut self, flag: u8, on: bool) {
+        self.flags = self.flags & !flag | if on { flag } else { 0 };
+    }
+}
+
+fn join(front: &[u8], back: &[u8]) -> Arc<[u8]> {
+    let mut joined: Arc<[u8]> = iter::repeat_n(0, front.len() + back.len()).collect();
+    if let Some(bytes) = Arc::get_mut(&mut joined) {
+        bytes[..front.len()].copy_from_slice(front);
+        bytes[front.len()..].copy_from_slice(back);
+    }
+    joined
+}
+
+/// A payload behind its key.
+struct Tail {
+    text: Arc<[u8]>,
+    from: usize,
+}
+
+impl AsRef<[u8]> for Tail {
+    fn as_ref(&self) -> &[u8] {
+        &self.text[self.from..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_small() {
+        assert_eq!(size_of::<Entry>(), 112);
+        assert_eq!(size_of::<Option<Entry>>(), 112);
+    }
+
+    #[test]
+    fn moments_saturate() {
+        assert_eq!(Moment::new(u64::MAX).ms(), FOREVER);
+        assert_eq!(Moment::new(0x1234_5678_9abc).ms(), 0x1234_5678_9abc);
+        assert_eq!(later(5, Duration::MAX), FOREVER);
+    }
+
+    #[test]
+    fn payloads_short_and_long_with_and_without_a_caller() {
+        let key = RecordKey::new("/", None, "k").unwrap();
+        for caller in [Caller::NONE, Caller::from_bytes([7; 16])] {
+            for length in [None, Some(0), Some(1), Some(JOINED_BYTES), Some(JOINED_BYTES + 1)] {
+                let payload = length.map(|length| Bytes::from(vec![b'x'; length]));
+                let mut entry = Entry::new(0, &key, 1);
+                let claim = Claim { caller, ..Claim::new(Duration::MAX, Duration::ZERO) };
+                entry.grant(&claim, 1, false, 2);
+                entry.settle(claim.claimant, payload.as_ref(), Duration::from_millis(7), 3);
+                assert_eq!(entry.payload(), payload);
+                let record = entry.record(4);
+                assert_eq!((record.caller, record.payload), (caller, payload));
+                assert_eq!(entry.key(), key.as_bytes());
+                assert_eq!(record.expires_in, Duration::from_millis(6));
+            }
+        }
+    }
+}

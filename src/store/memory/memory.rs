@@ -1,0 +1,171 @@
+use std::{
+    collections::{HashMap, hash_map::RandomState},
+    hash::{BuildHasher, Hasher},
+    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
+};
+
+use crate::value::{RecordKey, StoreError, StoreErrorKind};
+
+use super::{Clock, entry::FOREVER, room::Room, shard::Shard, turn::Turn};
+
+/// A power of two.
+const SHARDS: usize = 64;
+
+/// How many entries a call looks at, at most, to remove what has expired.
+const BUDGET: usize = 64;
+
+/// One call in so many also removes what has expired in a shard that may have no calls of its own.
+const NUDGE: usize = 8;
+
+/// What all handles of a store share.
+pub(super) struct Memory {
+    shards: Box<[Aligned]>,
+    pub(super) room: Room,
+    hasher: RandomState,
+    clock: Box<dyn Clock>,
+    namespaces: Mutex<HashMap<(u32, Box<str>), u32>>,
+}
+
+/// Keeps the locks of two shards out of one cache line.
+#[repr(align(128))]
+struct Aligned(Mutex<Shard>);
+
+/// A key in its namespace, and where it belongs.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'a> {
+    pub(super) namespace: u32,
+    pub(super) key: &'a RecordKey,
+    pub(super) hash: u32,
+    pub(super) shard: usize,
+}
+
+impl Memory {
+    pub(super) fn new(capacity: usize, clock: Box<dyn Clock>) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Aligned(Mutex::new(Shard::new()))).collect(),
+            room: Room::new(capacity),
+            hasher: RandomState::new(),
+            clock,
+            namespaces: Mutex::default(),
+        }
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.clock.now().min(FOREVER)
+    }
+
+    pub(super) fn name<'a>(&self, namespace: u32, key: &'a RecordKey) -> Name<'a> {
+        let hash = self.hash(namespace, key.as_bytes());
+        let low = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
+        Name { namespace, key, hash: low(hash), shard: low(hash >> 32) as usize % SHARDS }
+    }
+
+    /// The one hash of a key: it chooses the shard and the place in the shard's index.
+    fn hash(&self, namespace: u32, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write_u32(namespace);
+        hasher.write(key);
+        hasher.finish()
+    }
+
+    /// The part of [`hash`](Self::hash) that an index keeps.
+    pub(super) fn index_hash(&self, namespace: u32, key: &[u8]) -> u32 {
+        u32::try_from(self.hash(namespace, key) & u64::from(u32::MAX)).unwrap_or_default()
+    }
+
+    /// The namespace `name` within another.
+    pub(super) fn namespace(&self, within: u32, name: &str) -> u32 {
+        let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = u32::try_from(namespaces.len() + 1).unwrap_or(u32::MAX);
+        *namespaces.entry((within, name.into())).or_insert(next)
+    }
+
+    pub(super) fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Locks a shard.
+    ///
+    /// No code of the application's runs while a shard is locked: what has a destructor or a waker of its own leaves
+    /// the lock first. So nothing that can panic comes between two writes that belong together, and a poisoned lock
+    /// is as sound as any.
+    pub(super) fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks a shard for a call at `now`.
+    pub(super) fn enter(&self, shard: usize, now: u64) -> Turn<'_> {
+        Turn::new(self, self.lock(shard), now)
+    }
+
+    /// Carries out a verb on a shard, and removes a few entries that have expired.
+    pub(super) fn verb<T>(&self, shard: usize, now: u64, verb: impl FnOnce(&mut Turn<'_>) -> T) -> T {
+        let mut turn = self.enter(shard, now);
+        turn.expire(BUDGET, BUDGET);
+        let answer = verb(&mut turn);
+        let turns = turn.count();
+        drop(turn);
+        if turns.is_multiple_of(NUDGE) {
+            self.nudge(shard + turns / NUDGE, now);
+        }
+        answer
+    }
+
+    /// Carries out a verb that may need room for a record.
+    pub(super) fn roomy<T>(
+        &self,
+        shard: usize,
+        mut verb: impl FnMut(&mut Turn<'_>) -> Result<T, Full>,
+    ) -> Result<T, StoreError> {
+        let now = self.now();
+        loop {
+            if let Ok(answer) = self.verb(shard, now, &mut verb) {
+                return Ok(answer);
+            }
+            if !self.make_room(shard, now) {
+                return Err(StoreError::new(StoreErrorKind::Full, "the memory store has no room for another record"));
+            }
+        }
+    }
+
+    fn nudge(&self, shard: usize, now: u64) {
+        let guard = match self.shards[shard % SHARDS].0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        Turn::new(self, guard, now).expire(BUDGET, BUDGET);
+    }
+
+    /// Makes room for one record, if nothing but expired and released ones has to go for it.
+    fn make_room(&self, first: usize, now: u64) -> bool {
+        for shard in (first..first + SHARDS).map(|shard| shard % SHARDS) {
+            if self.purge_shard(shard, now, 1) > 0 {
+                return true;
+            }
+        }
+        while self.room.has_released() {
+            let oldest = (0..SHARDS).filter_map(|shard| Some((self.enter(shard, now).oldest_released()?, shard))).min();
+            let Some((_, shard)) = oldest else { break };
+            if self.enter(shard, now).drop_released() {
+                return true;
+            }
+        }
+        self.room.is_free()
+    }
+
+    /// Removes up to `limit` expired records of a shard; says how many. The lock is let go now and then.
+    pub(super) fn purge_shard(&self, shard: usize, now: u64, limit: usize) -> usize {
+        let mut removed = 0;
+        loop {
+            let (some, all) = self.enter(shard, now).expire(limit - removed, BUDGET);
+            removed += some;
+            if all || removed >= limit {
+                return removed;
+            }
+        }
+    }
+}
+
+/// There is no room for another record.
+pub(super) struct Full;

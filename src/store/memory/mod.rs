@@ -1,0 +1,174 @@
+mod builder;
+mod clock;
+mod entry;
+#[allow(clippy::module_inception)]
+mod memory;
+mod operator;
+mod room;
+mod shard;
+mod slab;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod verbs;
+mod waiters;
+mod wheel;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
+
+use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
+
+use self::{
+    memory::{Memory, Name},
+    waiters::{Watch, wait},
+};
+
+pub use self::{builder::MemoryStoreBuilder, clock::Clock};
+
+/// Keeps records in this process's memory: for a service that runs as one process, and for tests.
+///
+/// Every clone is a handle on the same records. Calls are answered at once, without I/O and without a background task;
+/// they take effect when they are made, not when their future is polled.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_idempotency::{
+///     Claim, MemoryStore, RecordKey, Settlement,
+///     store::{Claimed, Store},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let key = RecordKey::new("/orders", Some("ann"), "7f0c")?;
+/// let (lease, day) = (Duration::from_secs(30), Duration::from_secs(86_400));
+///
+/// let first = Claim::new(lease, day);
+/// assert!(matches!(store.claim(&key, &first).await?, Claimed::Granted(_)));
+/// store.settle(&key, &Settlement::new(first.claimant, Some("paid".into()), day)).await?;
+///
+/// let again = store.claim(&key, &Claim::new(lease, day)).await?;
+/// assert_eq!(again, Claimed::Settled(Some("paid".into())));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What it does not do
+///
+/// - **One process only.** Two instances of a service do not see each other's records: the same key runs once in each
+///   of them.
+/// - **Gone at restart.** A retry after a deploy runs again. Where that costs money, take a store that outlives the
+///   process.
+///
+/// # Room
+///
+/// A store holds at most [`capacity`](MemoryStoreBuilder::capacity) records, a million unless told otherwise. Nothing
+/// that was issued, runs or is settled is ever dropped before its time; a store that is full of such records refuses
+/// new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full). Released records, which hold no more than a
+/// count of attempts, go first.
+///
+/// The capacity counts records and not bytes. Plan for *capacity × (key + kept answer + about 150 bytes)*: a million
+/// answers of 1 KiB are 1.2 GB, and a million of the longest that a
+/// [policy](crate::Policy::response_limit) keeps by default, 1 MiB, are a terabyte. Where answers are large, choose
+/// a smaller capacity, a lower limit or a shorter retention.
+///
+/// # Time
+///
+/// A record that has expired is absent from that millisecond on. Its memory is given back a little later, by the calls
+/// that follow, each of which removes a bounded number of such records. A store that is not called at all keeps its
+/// memory; [`Operator::purge`](crate::store::Operator::purge) gives it back. Time that a policy or an issue gives may
+/// be as long as one likes: what would end past the year 10889 ends then.
+#[derive(Clone)]
+pub struct MemoryStore {
+    memory: Arc<Memory>,
+    namespace: u32,
+}
+
+impl MemoryStore {
+    /// A store of its own, for up to a million records.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A store with another capacity or clock.
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder::new()
+    }
+
+    /// A handle on the same memory whose keys never meet those of this one, nor those of any other namespace.
+    ///
+    /// It lists and counts its own records only; the capacity is shared by all. A namespace of a namespace is another
+    /// one than that of the same name beside it. Names stay in memory, so take few of them, and no user's.
+    ///
+    /// ```
+    /// use tower_idempotency::MemoryStore;
+    ///
+    /// let store = MemoryStore::new();
+    /// let (orders, refunds) = (store.namespace("orders"), store.namespace("refunds"));
+    /// # drop((orders, refunds));
+    /// ```
+    #[must_use]
+    pub fn namespace(&self, name: &str) -> Self {
+        Self { memory: Arc::clone(&self.memory), namespace: self.memory.namespace(self.namespace, name) }
+    }
+
+    fn name<'a>(&self, key: &'a RecordKey) -> Name<'a> {
+        self.memory.name(self.namespace, key)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore")
+            .field("records", &self.memory.room.used())
+            .field("capacity", &self.memory.room.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for MemoryStore {
+    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
+        let name = self.name(key);
+        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.issue(&name, issue)))
+    }
+
+    fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
+        let name = self.name(key);
+        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.claim(&name, claim)))
+    }
+
+    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
+        let name = self.name(key);
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.renew(&name, claim))))
+    }
+
+    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
+        let name = self.name(key);
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.settle(&name, settlement))))
+    }
+
+    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
+        let name = self.name(key);
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.release(&name, release))))
+    }
+
+    /// # Panics
+    ///
+    /// When it has to wait outside of a Tokio runtime with time.
+    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
+        let name = self.name(key);
+        match Watch::new(&self.memory, &name, holder) {
+            Some(watch) if !within.is_zero() => StoreFuture::new(wait(&self.memory, name, holder, within, watch)),
+            _ => StoreFuture::ready(Ok(())),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+use crate::{
+    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    value::{Claimant, Entry as Listed, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind},
+};
+
+use super::{MemoryStore, entry::Entry};
+
+/// How many slots are looked at before a lock is let go.
+const AT_ONCE: u32 = 256;
+
+/// How many slots a page looks at, at most, where few records are what was asked for.
+const PAGE_SLOTS: u32 = 16 * 1024;
+
+impl Operator for MemoryStore {
+    fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
+        let name = self.name(key);
+        StoreFuture::ready(Ok(self.memory.enter(name.shard, self.memory.now()).inspect(&name)))
+    }
+
+    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+        let from = match after.as_ref().map(Position::read) {
+            None => Position::default(),
+            Some(Some(position)) => position,
+            Some(None) => {
+                let message = "the cursor is none of this store's";
+                return StoreFuture::ready(Err(StoreError::new(StoreErrorKind::Other, message)));
+            }
+        };
+        StoreFuture::ready(Ok(self.page(state, from, limit.max(1))))
+    }
+
+    fn settle_as<'a>(
+        &'a self,
+        key: &'a RecordKey,
+        seen: Claimant,
+        settlement: &'a Settlement,
+    ) -> StoreFuture<'a, Finished> {
+        let name = self.name(key);
+        let now = self.memory.now();
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, now, |turn| turn.settle_as(&name, seen, settlement))))
+    }
+
+    fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
+        let name = self.name(key);
+        let now = self.memory.now();
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, now, |turn| turn.release_as(&name, seen, release))))
+    }
+
+    fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
+        let name = self.name(key);
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.forget(&name))))
+    }
+
+    /// Expired records are removed in all namespaces. Those that calls have removed by the way are not counted.
+    fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
+        let now = self.memory.now();
+        let mut removed = 0;
+        for shard in 0..self.memory.shards() {
+            removed += self.memory.purge_shard(shard, now, limit - removed);
+        }
+        StoreFuture::ready(Ok(removed as u64))
+    }
+
+    /// Every record is looked at.
+    fn stats(&self) -> StoreFuture<'_, Stats> {
+        let now = self.memory.now();
+        let mut stats = Stats::default();
+        let mut at = Some(Position::default());
+        while let Some(position) = at {
+            at = self.walk(position, now, |entry, now| {
+                let count = match entry.state() {
+                    State::Issued => &mut stats.issued,
+                    State::Running if entry.is_abandoned(now) => &mut stats.abandoned,
+                    State::Running => &mut stats.running,
+                    State::Settled => &mut stats.settled,
+                    State::Released => &mut stats.released,
+                };
+                *count += 1;
+                true
+            });
+        }
+        StoreFuture::ready(Ok(stats))
+    }
+}
+
+impl MemoryStore {
+    fn page(&self, state: Option<State>, from: Position, limit: usize) -> Page {
+        let now = self.memory.now();
+        let mut entries = Vec::new();
+        let mut next = Some(from);
+        let mut calls = PAGE_SLOTS / AT_ONCE;
+        while let Some(position) = next.filter(|_| entries.len() < limit && calls > 0) {
+            next = self.walk(position, now, |entry, now| {
+                if state.is_none_or(|state| entry.state() == state) {
+                    let key = RecordKey::from_bytes(entry.key());
+                    entries.extend(key.map(|key| Listed::new(key, entry.record(now))));
+                }
+                entries.len() < limit
+            });
+            calls -= 1;
+        }
+        Page::new(entries, next.map(Position::write))
+    }
+
+    /// Shows the records of this namespace in the next few slots, as long as `see` asks for more; says where to go on.
+    fn walk(&self, from: Position, now: u64, mut see: impl FnMut(&Entry, u64) -> bool) -> Option<Position> {
+        if from.shard as usize >= self.memory.shards() {
+            return None;
+        }
+        let turn = self.memory.enter(from.shard as usize, now);
+        let end = turn.shard.slab.end();
+        for slot in from.slot..end.min(from.slot.saturating_add(AT_ONCE)) {
+            let entry = turn.shard.slab.get(slot);
+            let own = entry.filter(|entry| entry.namespace() == self.namespace && entry.expires() > turn.now);
+            if own.is_some_and(|entry| !see(entry, turn.now)) {
+                return Some(Position { slot: slot + 1, ..from });
+            }
+        }
+        let slot = from.slot.saturating_add(AT_ONCE);
+        let next = if slot < end { Position { slot, ..from } } else { Position { shard: from.shard + 1, slot: 0 } };
+        ((next.shard as usize) < self.memory.shards()).then_some(next)
+    }
+}
+
+/// A place in a walk over all slots. A record keeps its slot, so none that stays is passed over.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    shard: u32,
+    slot: u32,
+}
+
+impl Position {
+    fn read(cursor: &Cursor) -> Option<Self> {
+        let (shard, slot) = cursor.as_bytes().split_first_chunk()?;
+        Some(Self { shard: u32::from_be_bytes(*shard), slot: u32::from_be_bytes(slot.try_into().ok()?) })
+    }
+
+    fn write(self) -> Cursor {
+        Cursor::from_bytes([self.shard.to_be_bytes(), self.slot.to_be_bytes()].concat())
+    }
+}

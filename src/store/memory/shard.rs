@@ -1,0 +1,90 @@
+use hashbrown::HashTable;
+
+use crate::value::State;
+
+use super::{memory::Name, slab::Slab, waiters::Waiters, wheel::Wheel};
+
+/// Tables of this many entries are not made smaller.
+const SMALL: usize = 256;
+
+/// A part of the records, behind a lock of its own.
+pub(super) struct Shard {
+    index: HashTable<Place>,
+    pub(super) slab: Slab,
+    /// Released records stand in a wheel of their own, which tells the next to go when room is short.
+    timers: Wheel,
+    released: Wheel,
+    pub(super) waiters: Waiters,
+    /// The latest time that any call came with.
+    pub(super) now: u64,
+    pub(super) turns: usize,
+}
+
+/// Where an entry is. The hash stands here so that a table that grows touches no entry.
+#[derive(Clone, Copy)]
+struct Place {
+    hash: u32,
+    slot: u32,
+}
+
+impl Shard {
+    pub(super) fn new() -> Self {
+        Self {
+            index: HashTable::new(),
+            slab: Slab::default(),
+            timers: Wheel::new(),
+            released: Wheel::new(),
+            waiters: Waiters::default(),
+            now: 0,
+            turns: 0,
+        }
+    }
+
+    pub(super) fn find(&self, name: &Name<'_>) -> Option<u32> {
+        let key = name.key.as_bytes();
+        let is = |place: &Place| place.hash == name.hash && self.slab[place.slot].is(name.namespace, key);
+        self.index.find(spread(name.hash), is).map(|place| place.slot)
+    }
+
+    pub(super) fn enter_index(&mut self, hash: u32, slot: u32) {
+        self.index.insert_unique(spread(hash), Place { hash, slot }, |place| spread(place.hash));
+    }
+
+    pub(super) fn leave_index(&mut self, hash: u32, slot: u32) {
+        if let Ok(found) = self.index.find_entry(spread(hash), |place| place.slot == slot) {
+            found.remove();
+        }
+        let length = self.index.len();
+        if self.index.capacity() > SMALL && length < self.index.capacity() / 8 {
+            self.index.shrink_to(2 * length, |place| spread(place.hash));
+        }
+    }
+
+    pub(super) fn schedule(&mut self, slot: u32) {
+        let wheel = if self.slab[slot].state() == State::Released { &mut self.released } else { &mut self.timers };
+        wheel.insert(&mut self.slab, slot);
+    }
+
+    pub(super) fn unschedule(&mut self, slot: u32) {
+        let wheel = if self.slab[slot].state() == State::Released { &mut self.released } else { &mut self.timers };
+        wheel.remove(&mut self.slab, slot);
+    }
+
+    pub(super) fn due(&mut self, now: u64, budget: &mut usize) -> Option<u32> {
+        self.timers.due(&mut self.slab, now, budget).or_else(|| self.released.due(&mut self.slab, now, budget))
+    }
+
+    pub(super) fn oldest_released(&self) -> Option<u32> {
+        self.released.first()
+    }
+
+    #[cfg(test)]
+    pub(super) fn index_capacity(&self) -> usize {
+        self.index.capacity()
+    }
+}
+
+/// A table takes the place from the low bits of a hash and a tag from its high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}

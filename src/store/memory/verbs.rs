@@ -1,0 +1,175 @@
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::{Notify, futures::OwnedNotified};
+
+use crate::{
+    store::{Claimed, Finished, Granted, Issued, Renewed},
+    value::{Claim, Claimant, Issue, Record, Release, Settlement, State, Verdict, judge},
+};
+
+use super::{
+    entry::{Entry, later},
+    memory::{Full, Name},
+    turn::Turn,
+};
+
+/// The verbs, each on a locked shard.
+impl Turn<'_> {
+    pub(super) fn issue(&mut self, name: &Name<'_>, issue: &Issue) -> Result<Issued, Full> {
+        if self.find(name).is_some() {
+            return Ok(Issued::Exists);
+        }
+        let expires = later(self.now, issue.life);
+        self.insert(name, |entry| entry.issue(issue.binding.clone(), expires))?;
+        Ok(Issued::Done)
+    }
+
+    pub(super) fn claim(&mut self, name: &Name<'_>, claim: &Claim) -> Result<Claimed, Full> {
+        let now = self.now;
+        let found = self.find(name);
+        let existing = found.map(|slot| &self.shard.slab[slot]);
+        let verdict = judge(existing.map(Entry::head).as_ref(), claim, now);
+        Ok(match verdict {
+            Verdict::Grant { attempt, takeover } => {
+                match found {
+                    Some(slot) => self.change(slot, |entry| entry.grant(claim, attempt, takeover, now)),
+                    None => self.insert(name, |entry| drop(entry.grant(claim, attempt, takeover, now)))?,
+                }
+                Claimed::Granted(Granted::new(attempt, takeover))
+            }
+            Verdict::Granted { attempt, takeover } => Claimed::Granted(Granted::new(attempt, takeover)),
+            Verdict::Running { holder, left } => Claimed::Running { holder, left },
+            Verdict::Settled => Claimed::Settled(existing.and_then(Entry::payload)),
+            Verdict::Mismatch(what) => Claimed::Mismatch(what),
+            Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
+            Verdict::NotIssued => Claimed::NotIssued,
+            Verdict::Foreign => Claimed::Foreign,
+        })
+    }
+
+    pub(super) fn renew(&mut self, name: &Name<'_>, claim: &Claim) -> Renewed {
+        let now = self.now;
+        match self.find(name).filter(|&slot| self.runs_under(slot, claim.claimant)) {
+            Some(slot) => {
+                self.change(slot, |entry| {
+                    entry.renew(claim, now);
+                    None
+                });
+                Renewed::Done
+            }
+            None => Renewed::Lost,
+        }
+    }
+
+    pub(super) fn settle(&mut self, name: &Name<'_>, settlement: &Settlement) -> Finished {
+        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+        if self.runs_under(slot, settlement.claimant) {
+            return self.write_settled(slot, settlement);
+        }
+        let entry = &self.shard.slab[slot];
+        if entry.state() == State::Settled && entry.claimant() == settlement.claimant {
+            return Finished::AlreadyDone;
+        }
+        self.refuse(slot)
+    }
+
+    pub(super) fn release(&mut self, name: &Name<'_>, release: &Release) -> Finished {
+        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+        if self.runs_under(slot, release.claimant) {
+            return self.write_released(slot, release);
+        }
+        if self.is_released_by(slot, release.claimant) {
+            return Finished::AlreadyDone;
+        }
+        self.refuse(slot)
+    }
+
+    pub(super) fn settle_as(&mut self, name: &Name<'_>, seen: Claimant, settlement: &Settlement) -> Finished {
+        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+        if self.is_abandoned_by(slot, seen) {
+            return self.write_settled(slot, settlement);
+        }
+        let entry = &self.shard.slab[slot];
+        let own = entry.state() == State::Settled && entry.claimant() == settlement.claimant;
+        // Where somebody reconciles under the name that was seen, the runner may have settled by itself.
+        if own && settlement.claimant != seen {
+            return Finished::AlreadyDone;
+        }
+        self.refuse(slot)
+    }
+
+    pub(super) fn release_as(&mut self, name: &Name<'_>, seen: Claimant, release: &Release) -> Finished {
+        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+        if self.is_abandoned_by(slot, seen) {
+            return self.write_released(slot, release);
+        }
+        if release.claimant != seen && self.is_released_by(slot, release.claimant) {
+            return Finished::AlreadyDone;
+        }
+        self.refuse(slot)
+    }
+
+    pub(super) fn forget(&mut self, name: &Name<'_>) -> bool {
+        let found = self.find(name);
+        if let Some(slot) = found {
+            self.remove(slot);
+        }
+        found.is_some()
+    }
+
+    pub(super) fn inspect(&mut self, name: &Name<'_>) -> Option<Record> {
+        let slot = self.find(name)?;
+        Some(self.shard.slab[slot].record(self.now))
+    }
+
+    /// Joins those who wait for a record that is running under `holder`; says also how long it is there.
+    pub(super) fn watch(
+        &mut self,
+        name: &Name<'_>,
+        holder: Claimant,
+    ) -> Option<(u32, Duration, (Arc<Notify>, OwnedNotified))> {
+        let slot = self.find(name).filter(|&slot| self.runs_under(slot, holder))?;
+        let shard = &mut *self.shard;
+        let entry = &mut shard.slab[slot];
+        entry.set_waited_for(true);
+        Some((slot, Duration::from_millis(entry.expires() - self.now), shard.waiters.enter(slot)))
+    }
+
+    fn write_settled(&mut self, slot: u32, settlement: &Settlement) -> Finished {
+        let now = self.now;
+        self.change(slot, |entry| {
+            entry.settle(settlement.claimant, settlement.payload.as_ref(), settlement.retention, now);
+            None
+        });
+        Finished::Done
+    }
+
+    fn write_released(&mut self, slot: u32, release: &Release) -> Finished {
+        let now = self.now;
+        self.change(slot, |entry| {
+            entry.release(release.claimant, release.keep, now);
+            None
+        });
+        Finished::Done
+    }
+
+    fn refuse(&self, slot: u32) -> Finished {
+        Finished::Refused(Some(Box::new(self.shard.slab[slot].record(self.now))))
+    }
+
+    fn runs_under(&self, slot: u32, claimant: Claimant) -> bool {
+        let entry = &self.shard.slab[slot];
+        entry.state() == State::Running && entry.claimant() == claimant
+    }
+
+    fn is_abandoned_by(&self, slot: u32, seen: Claimant) -> bool {
+        self.runs_under(slot, seen) && self.shard.slab[slot].is_abandoned(self.now)
+    }
+
+    /// A token that was released is issued again, and still knows by whom.
+    fn is_released_by(&self, slot: u32, claimant: Claimant) -> bool {
+        let entry = &self.shard.slab[slot];
+        let released = matches!(entry.state(), State::Issued | State::Released) && entry.was_claimed();
+        released && entry.claimant() == claimant
+    }
+}

@@ -1,0 +1,105 @@
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{Notify, futures::OwnedNotified},
+    time::{Instant, timeout},
+};
+
+use crate::value::{Claimant, StoreError};
+
+use super::memory::{Memory, Name};
+
+/// Those who wait for a change, by the slot of the record that they wait for. Most records have none.
+#[derive(Default)]
+pub(super) struct Waiters(BTreeMap<u32, Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    count: usize,
+    notify: Arc<Notify>,
+}
+
+impl Waiters {
+    /// Somebody waits. What is given hears of every change from now on, polled or not.
+    pub(super) fn enter(&mut self, slot: u32) -> (Arc<Notify>, OwnedNotified) {
+        let waiting = self.0.entry(slot).or_default();
+        waiting.count += 1;
+        (Arc::clone(&waiting.notify), Arc::clone(&waiting.notify).notified_owned())
+    }
+
+    /// Somebody waits no more. Says whether that was the last one.
+    fn leave(&mut self, slot: u32, notify: &Arc<Notify>) -> bool {
+        let Some(waiting) = self.0.get_mut(&slot).filter(|waiting| Arc::ptr_eq(&waiting.notify, notify)) else {
+            return false;
+        };
+        waiting.count -= 1;
+        let last = waiting.count == 0;
+        if last {
+            self.0.remove(&slot);
+        }
+        last
+    }
+
+    pub(super) fn take(&mut self, slot: u32) -> Option<Arc<Notify>> {
+        self.0.remove(&slot).map(|waiting| waiting.notify)
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A place among the waiters, given up when it is dropped.
+pub(super) struct Watch<'a> {
+    memory: &'a Memory,
+    shard: usize,
+    slot: u32,
+    notify: Arc<Notify>,
+    /// How long the record is there unless something happens to it.
+    left: Duration,
+}
+
+impl<'a> Watch<'a> {
+    /// Watches the record, if it is running under `holder`.
+    pub(super) fn new(memory: &'a Memory, name: &Name<'_>, holder: Claimant) -> Option<(Self, OwnedNotified)> {
+        let (slot, left, (notify, woken)) = memory.enter(name.shard, memory.now()).watch(name, holder)?;
+        Some((Self { memory, shard: name.shard, slot, notify, left }, woken))
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        let mut shard = self.memory.lock(self.shard);
+        if shard.waiters.leave(self.slot, &self.notify) {
+            shard.slab[self.slot].set_waited_for(false);
+        }
+    }
+}
+
+/// Waits until the record is no longer running under `holder`, but not longer than `within`.
+pub(super) async fn wait(
+    memory: &Memory,
+    name: Name<'_>,
+    holder: Claimant,
+    within: Duration,
+    mut watch: (Watch<'_>, OwnedNotified),
+) -> Result<(), StoreError> {
+    let began = Instant::now();
+    loop {
+        let left = within.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Ok(());
+        }
+        let (place, woken) = watch;
+        if timeout(left.min(place.left), pin!(woken)).await.is_ok() {
+            return Ok(());
+        }
+        drop(place);
+        // The record may have expired by now, or been renewed.
+        match Watch::new(memory, &name, holder) {
+            Some(again) => watch = again,
+            None => return Ok(()),
+        }
+    }
+}

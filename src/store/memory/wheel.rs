@@ -1,0 +1,138 @@
+use super::{
+    entry::{FOREVER, NIL},
+    slab::Slab,
+};
+
+const BITS: u32 = 6;
+const SLOTS: usize = 1 << BITS;
+const LEVELS: usize = 8;
+
+/// A hierarchical timing wheel over the expiries of entries, in lists that run through the entries themselves.
+///
+/// Level `n` has 64 places of `64^n` milliseconds. An entry stands at the level of the highest digit, to base 64, in
+/// which its expiry differs from the time that has elapsed; so each place comes after all places of lower levels, and
+/// the next one that is due is found by a look at each level, however long nothing happened. The entries of a place
+/// that is due go to `pending` at once, and from there, one by one, to a lower level or to their end.
+pub(super) struct Wheel {
+    elapsed: u64,
+    /// No place is due before this.
+    next: u64,
+    pending: u32,
+    occupied: [u64; LEVELS],
+    heads: [u32; LEVELS * SLOTS],
+}
+
+impl Wheel {
+    pub(super) fn new() -> Self {
+        Self { elapsed: 0, next: u64::MAX, pending: NIL, occupied: [0; LEVELS], heads: [NIL; LEVELS * SLOTS] }
+    }
+
+    /// Puts an entry at the end of the list that its expiry belongs to.
+    pub(super) fn insert(&mut self, slab: &mut Slab, slot: u32) {
+        let expires = slab[slot].expires().min(FOREVER);
+        if expires <= self.elapsed {
+            slab[slot].place = 0;
+            append(&mut self.pending, slab, slot);
+            return;
+        }
+        let level = (expires ^ self.elapsed).ilog2() / BITS;
+        let digit = digit(expires, level);
+        let place = level as usize * SLOTS + digit;
+        slab[slot].place = u16::try_from(place).unwrap_or_default(); // less than 512
+        append(&mut self.heads[place], slab, slot);
+        self.occupied[level as usize] |= 1 << digit;
+        self.next = self.next.min(expires >> (level * BITS) << (level * BITS));
+    }
+
+    /// Takes an entry out.
+    pub(super) fn remove(&mut self, slab: &mut Slab, slot: u32) {
+        let entry = &slab[slot];
+        let (previous, next, place) = (entry.previous, entry.next, usize::from(entry.place));
+        let heir = if next == slot { NIL } else { next };
+        // An entry that is pending still names the place that it was at, where it heads nothing any more.
+        if self.heads[place] == slot {
+            self.heads[place] = heir;
+            if heir == NIL {
+                self.occupied[place / SLOTS] &= !(1 << (place % SLOTS));
+            }
+        } else if self.pending == slot {
+            self.pending = heir;
+        }
+        slab[previous].next = next;
+        slab[next].previous = previous;
+    }
+
+    /// An entry that has expired, if there is one and `budget` suffices to find it.
+    ///
+    /// The caller takes it out. Each entry that is looked at costs one of the budget; what is left of it says that
+    /// nothing else is due.
+    pub(super) fn due(&mut self, slab: &mut Slab, now: u64, budget: &mut usize) -> Option<u32> {
+        loop {
+            if self.pending == NIL && !self.turn(now) {
+                return None;
+            }
+            *budget = budget.checked_sub(1)?;
+            let slot = self.pending;
+            if slab[slot].expires() <= now {
+                return Some(slot);
+            }
+            self.remove(slab, slot);
+            self.insert(slab, slot);
+        }
+    }
+
+    /// An entry that no other expires much before.
+    pub(super) fn first(&self) -> Option<u32> {
+        if self.pending != NIL {
+            return Some(self.pending);
+        }
+        self.next_place().map(|(level, digit)| self.heads[level * SLOTS + digit])
+    }
+
+    /// Makes the next place pending if it is due, else lets time pass.
+    fn turn(&mut self, now: u64) -> bool {
+        if now < self.next {
+            self.elapsed = self.elapsed.max(now);
+            return false;
+        }
+        let Some((level, digit)) = self.next_place() else {
+            self.next = u64::MAX;
+            return self.turn(now.min(FOREVER));
+        };
+        let width = 1 << (BITS * u32::try_from(level).unwrap_or_default());
+        let start = self.elapsed / (width * SLOTS as u64) * (width * SLOTS as u64) + digit as u64 * width;
+        if now < start {
+            self.next = start;
+            return self.turn(now);
+        }
+        self.pending = std::mem::replace(&mut self.heads[level * SLOTS + digit], NIL);
+        self.occupied[level] &= !(1 << digit);
+        self.elapsed = now.min(start + (width - 1));
+        true
+    }
+
+    fn next_place(&self) -> Option<(usize, usize)> {
+        (0u32..).zip(&self.occupied).find_map(|(level, &occupied)| {
+            let ahead = occupied & (u64::MAX << digit(self.elapsed, level) << 1);
+            (ahead != 0).then(|| (level as usize, ahead.trailing_zeros() as usize))
+        })
+    }
+}
+
+fn digit(time: u64, level: u32) -> usize {
+    usize::try_from(time >> (level * BITS) & (SLOTS as u64 - 1)).unwrap_or_default()
+}
+
+fn append(head: &mut u32, slab: &mut Slab, slot: u32) {
+    if *head == NIL {
+        *head = slot;
+        slab[slot].previous = slot;
+        slab[slot].next = slot;
+        return;
+    }
+    let last = slab[*head].previous;
+    slab[last].next = slot;
+    slab[*head].previous = slot;
+    slab[slot].previous = last;
+    slab[slot].next = *head;
+}
