@@ -1,4 +1,75 @@
 //! Tower middleware that makes an operation safe to repeat.
+//!
+//! Requests repeat: a double click, a retry after a lost answer, a payment platform that notifies until it reads its
+//! word of success, a queue that delivers at least once. A route says what happens then, and the layer sees to it,
+//! under races, crashes, lost answers and several processes.
+//!
+//! ```
+//! use axum::{Router, body::Body, http::{Request, StatusCode}, routing::post};
+//! use tower::ServiceExt;
+//! use tower_idempotency::{IdempotencyLayer, MemoryStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let app: Router = Router::new()
+//!     .route("/orders", post(|| async { (StatusCode::CREATED, "order 7") }))
+//!     .layer(IdempotencyLayer::new(MemoryStore::new()));
+//!
+//! let order = || Request::post("/orders").header("Idempotency-Key", "7f0c").body(Body::empty()).unwrap();
+//! let first = app.clone().oneshot(order()).await.unwrap();
+//! assert_eq!(first.status(), StatusCode::CREATED);
+//!
+//! // The retry gets the first answer; the handler does not run again.
+//! let retry = app.oneshot(order()).await.unwrap();
+//! assert_eq!(retry.status(), StatusCode::CREATED);
+//! assert_eq!(retry.headers()["idempotent-replayed"], "true");
+//! # }
+//! ```
+//!
+//! # Two ideas
+//!
+//! - **Anti-resubmit** tells the second request off: [`Policy::reject`].
+//! - **Idempotency** digests it: the second caller gets the first one's success, and nothing happens twice:
+//!   [`Policy::replay`], the default.
+//!
+//! # Where to look
+//!
+//! | what | where |
+//! | --- | --- |
+//! | put a layer around a service | [`IdempotencyLayer`] |
+//! | say where the key is, whose it is, what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
+//! | say what happens to a repeated request | [`Policy`] |
+//! | see in the handler which try it is | [`Operation`] |
+//! | choose, write or test a store | [`MemoryStore`], [`store`], [`testing`] |
+//! | see what happened | [`Observer`], and events of `tracing` |
+//! | shut down without losing what clients left behind | [`Leftovers`] |
+//! | read up on something | [`guide`] |
+//!
+//! # What is promised
+//!
+//! | mode | one at a time | a crash between effect and record | late finisher |
+//! | --- | --- | --- | --- |
+//! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
+//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is reconciled | as above |
+//!
+//! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation
+//! overlap. [`Operation::lost`] tells the slower one. What must not happen twice even then needs a guard where it
+//! happens, such as a unique key in the database.
+//!
+//! Two mistakes this crate is there to avoid: a distributed lock alone is not idempotency, since it ends, and the next
+//! retry walks in; and a mark that is set before the work and never settled is a lost order, since every retry is told
+//! that it was done.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! | --- | --- | --- |
+//! | `axum` | yes | the matched route as the route's name, [`key::path`], the [`Operation`] extractor |
+//! | `memory` | yes | [`MemoryStore`] |
+//! | `tracing` | yes | events, with hashed keys |
+//! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
+//!
+//! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod body;
@@ -7,9 +78,13 @@ mod exchange;
 mod extract;
 #[cfg(feature = "axum")]
 mod extractors;
+pub mod guide;
 mod idempotency;
 mod problem;
 pub mod store;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod value;
 
 #[cfg(feature = "axum")]

@@ -1,5 +1,7 @@
 //! Refusals as `application/problem+json` (RFC 9457).
 
+use std::fmt::Write;
+
 use bytes::Bytes;
 use http::{
     HeaderValue, Response,
@@ -55,7 +57,9 @@ fn quote(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
-            '\u{0}'..='\u{1f}' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            '\u{0}'..='\u{1f}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(character)); // into a string: it cannot fail
+            }
             _ => out.push(character),
         }
     }

@@ -73,7 +73,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
         self.head.is_none()
             && self.error.is_none()
             && self.trailers.is_none()
-            && self.rest.as_ref().is_none_or(|rest| rest.is_end_stream())
+            && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
     /// Exact only where nothing but data comes: a server that knows the length leaves trailers out.
@@ -82,7 +82,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
             return passed.size_hint();
         }
         let head = self.head.as_ref().map_or(0, Bytes::len) as u64;
-        let rest = self.rest.as_ref().map_or(SizeHint::with_exact(0), |rest| rest.size_hint());
+        let rest = self.rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
         let mut hint = SizeHint::new();
         hint.set_lower(head.saturating_add(rest.lower()));
         let only_data = self.error.is_none() && self.trailers.is_none();

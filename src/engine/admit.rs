@@ -49,7 +49,7 @@ impl Engine {
                 Ok(claimed) => claimed,
                 Err(error) => {
                     self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
-                    if error.kind() == StoreErrorKind::Full {
+                    if error.is_without_effect() {
                         ghost.laid();
                     }
                     return Admission::Failed(error);

@@ -57,12 +57,12 @@ impl Run<'_> {
         let give_up = Instant::now() + self.engine.store_timeout;
         let mut pause = Duration::from_millis(20);
         loop {
-            let left = give_up.saturating_duration_since(Instant::now());
-            if left <= pause {
+            let left = give_up.saturating_duration_since(Instant::now() + pause);
+            if left.is_zero() {
                 break;
             }
             self.hold(sleep(pause)).await;
-            if let Some(ending) = self.try_once(&how, left - pause).await {
+            if let Some(ending) = self.try_once(&how, left).await {
                 return ending;
             }
             pause = (pause * 2).min(Duration::from_secs(1));

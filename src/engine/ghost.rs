@@ -42,8 +42,8 @@ impl Drop for Ghost<'_> {
     }
 }
 
-/// Releases until it is done, for a lease: the claim may still be on its way when the first release is refused, and a
-/// store that is away may come back.
+/// Releases until it is done, for a lease after the store last failed: the claim may still be on its way when the first
+/// release is refused, and a store that is away may come back.
 async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
     let mut given_up = Instant::now() + lease;
     let mut pause = Duration::from_millis(50);
@@ -53,17 +53,10 @@ async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duratio
             Ok(Finished::AlreadyDone) => return,
             Ok(Finished::Refused(_)) if Instant::now() >= given_up => return,
             Ok(Finished::Refused(_)) => {}
-            Err(error) => {
-                let retried = error.is_temporary();
-                engine.report(&Event::StoreFailed { key, verb: StoreVerb::Release, error: &error, retried });
-                if !retried {
-                    return engine.report(&Event::NotRecorded { key, verb: StoreVerb::Release });
-                }
-                // The claim's own lease began when it took effect, which may be later than anything seen here.
-                given_up = Instant::now() + lease;
-            }
+            Err(error) if error.is_temporary() => given_up = Instant::now() + lease,
+            Err(_) => return engine.report(&Event::NotRecorded { key, verb: StoreVerb::Release }),
         }
         sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(1));
+        pause = (pause * 2).min(Duration::from_secs(5));
     }
 }

@@ -122,7 +122,7 @@ impl fmt::Debug for Leftovers {
             .field("count", &self.count())
             .field("limit", &self.limit)
             .field("time", &self.time)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,7 @@
 use super::Engine;
 use crate::value::Event;
+#[cfg(feature = "tracing")]
+use crate::value::RecordKey;
 
 impl Engine {
     /// Tells the observer, and `tracing` where that is switched on.
@@ -19,7 +21,7 @@ fn trace(event: &Event<'_>) {
 
     match *event {
         Event::Refused { key, refusal } => {
-            info!(key = key.map(|key| key.log_id()), problem = refusal.name(), detail = %refusal.detail(), "refused");
+            info!(key = key.map(RecordKey::log_id), problem = refusal.name(), detail = %refusal.detail(), "refused");
         }
         Event::Replayed { key } => debug!(key = key.log_id(), "replayed"),
         Event::Responded { key } => debug!(key = key.log_id(), "responded"),

@@ -83,13 +83,11 @@ impl Exchange {
             body: body.map_or(&b""[..], |body| &body.data),
             trailers: body.and_then(|body| body.trailers.as_ref()),
         };
+        let by_policy = || parts.status == StatusCode::SWITCHING_PROTOCOLS || self.policy.keep.keeps(&answer);
         let retention = match wishes.retain {
-            Some(Retain::No) => return Fate::Release,
             Some(Retain::For(retention)) => retention,
-            None if parts.status == StatusCode::SWITCHING_PROTOCOLS || self.policy.keep.keeps(&answer) => {
-                self.policy.retention
-            }
-            None => return Fate::Release,
+            None if by_policy() => self.policy.retention,
+            Some(Retain::No) | None => return Fate::Release,
         };
         Fate::Settle(body.map(|body| codec::encode(parts.status, &parts.headers, body, &self.headers)), retention)
     }

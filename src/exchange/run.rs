@@ -62,7 +62,7 @@ impl Exchange {
             }
             Admission::Failed(_) => Ok(self.refuse(Some(&key), &Refusal::StoreUnavailable)),
             Admission::Running(left) => Ok(self.running(&key, left)),
-            Admission::Settled(payload) => Ok(self.duplicate(&key, payload)),
+            Admission::Settled(payload) => Ok(self.duplicate(&key, payload.as_ref())),
             Admission::Mismatch(mismatch) => Ok(self.refuse(Some(&key), &Refusal::KeyReused(mismatch))),
             Admission::OutcomeUnknown => Ok(self.refuse(Some(&key), &Refusal::OutcomeUnknown)),
         }
@@ -82,10 +82,10 @@ impl Exchange {
                 Self::drain(&parts.headers, body).await;
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
-            Err(Failure::Broken(_, error)) => Err(match is_over_a_limit(&*error.into()) {
-                true => Refusal::BodyTooLarge(None),
-                false => Refusal::BodyIncomplete,
-            }),
+            Err(Failure::Broken(_, error)) => {
+                let over_a_limit = is_over_a_limit(&*error.into());
+                Err(if over_a_limit { Refusal::BodyTooLarge(None) } else { Refusal::BodyIncomplete })
+            }
         }
     }
 
@@ -147,9 +147,9 @@ impl Exchange {
         }
     }
 
-    fn duplicate<R: Body>(&self, key: &RecordKey, payload: Option<Bytes>) -> Response<ResponseBody<R>> {
+    fn duplicate<R: Body>(&self, key: &RecordKey, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
         match &self.policy.on_duplicate {
-            OnDuplicate::Replay => match payload.as_ref().and_then(codec::decode) {
+            OnDuplicate::Replay => match payload.and_then(codec::decode) {
                 Some(kept) => self.replay(key, kept),
                 None => self.refuse(Some(key), &Refusal::NotRetained),
             },
@@ -162,7 +162,7 @@ impl Exchange {
     fn late<R: Body>(&self, key: &RecordKey, claim: &Claim, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
         let same = |record: &Record| record.fingerprint == claim.fingerprint && record.caller == claim.caller;
         match record.filter(|record| same(record)) {
-            Some(record) if record.state == State::Settled => self.duplicate(key, record.payload),
+            Some(record) if record.state == State::Settled => self.duplicate(key, record.payload.as_ref()),
             Some(record) => self.running(key, record.lease_left),
             None => self.running(key, Duration::ZERO),
         }

@@ -24,9 +24,11 @@ use http::{HeaderName, request::Parts};
 #[derive(Clone)]
 #[must_use = "a scope extractor does nothing until a layer has it"]
 pub struct ScopeExtractor {
-    find: Arc<dyn Fn(&Parts) -> Option<String> + Send + Sync>,
+    find: Arc<ScopeFn>,
     optional: bool,
 }
+
+type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// The scope is a header's value. A header that is empty, not UTF-8 or there twice counts as missing.
 ///

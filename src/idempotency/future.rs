@@ -27,9 +27,11 @@ pin_project! {
     ///
     /// [attached]: super::IdempotencyLayer::attached
     #[must_use = "futures do nothing unless polled"]
-    pub struct ResponseFuture<F, R: 'static, E: 'static>
+    pub struct ResponseFuture<F, R, E>
     where
         R: Body,
+        R: 'static,
+        E: 'static,
     {
         #[pin]
         kind: Kind<F, R, E>,
@@ -38,9 +40,11 @@ pin_project! {
 
 pin_project! {
     #[project = KindProjected]
-    enum Kind<F, R: 'static, E: 'static>
+    enum Kind<F, R, E>
     where
         R: Body,
+        R: 'static,
+        E: 'static,
     {
         Pass { #[pin] inner: F },
         Ready { response: Option<Response<ResponseBody<R>>> },

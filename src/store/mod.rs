@@ -54,12 +54,14 @@ pub trait Store: Send + Sync + 'static {
     /// [`Claim::horizon`], each from now on. Not granted, the record stays as it was.
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed>;
 
-    /// Prolongs a running claim: lease and horizon count from now on.
+    /// Prolongs a running claim: lease and horizon count from now on. Nothing else of the record changes.
     ///
     /// A claimant that still matches may renew however late it comes; only a takeover makes it late.
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed>;
 
     /// Ends a running claim with an answer. Fingerprint, caller, attempt and note stay.
+    ///
+    /// A claimant that has settled already is told so, and what it settled with first stays.
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished>;
 
     /// Ends a running claim without an answer. The attempt stays, for [`Release::keep`]; a token is issued again, with

@@ -18,7 +18,8 @@ pub trait Operator: Store {
     /// Settles an abandoned record in its runner's place.
     ///
     /// It has to be running under `seen` and lapsed; from then on it is the settlement's claimant's, so that the
-    /// runner, if it comes back, hears that it lost. Anything else is refused.
+    /// runner, if it comes back, hears that it lost. Repeating it with the same settlement says that it is done already.
+    /// Anything else is refused.
     fn settle_as<'a>(
         &'a self,
         key: &'a RecordKey,
@@ -36,7 +37,7 @@ pub trait Operator: Store {
     /// If it was running, its runner has lost its claim, and the next request runs beside it.
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool>;
 
-    /// Removes up to `limit` records that have expired; says how many.
+    /// Removes up to `limit` records that have expired, of any namespace; says how many.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64>;
 
     /// Counts the records of this namespace.

@@ -64,13 +64,14 @@ pub enum StoreErrorKind {
 pub struct StoreError {
     kind: StoreErrorKind,
     message: Cow<'static, str>,
+    without_effect: bool,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl StoreError {
     /// An error of a kind, with a message for operators. The message must hold no key and no secret.
     pub fn new(kind: StoreErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), without_effect: kind == StoreErrorKind::Full, source: None }
     }
 
     /// Keeps the driver's error.
@@ -78,6 +79,21 @@ impl StoreError {
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// What was asked is known not to have taken effect: it was never sent, or it was refused.
+    ///
+    /// After any other error of a claim, the layers look after what it may have left behind.
+    #[must_use]
+    pub fn without_effect(mut self) -> Self {
+        self.without_effect = true;
+        self
+    }
+
+    /// Whether what was asked is known not to have taken effect. It is for [`Full`](StoreErrorKind::Full).
+    #[must_use]
+    pub fn is_without_effect(&self) -> bool {
+        self.without_effect
     }
 
     /// What kind of failure it is.

@@ -19,8 +19,8 @@ const SCOPE_CUT: u8 = 4;
 /// Names one operation in a store: the route, the scope and the key that was extracted from the request.
 ///
 /// Two record keys are equal where all three parts are. The parts stand behind their lengths, so no choice of
-/// delimiters in one of them can forge another operation, and the whole is bounded: a route or scope longer than
-/// 255 bytes is kept as its beginning and its SHA-256.
+/// delimiters in one of them can forge another operation, and the whole is bounded: a route or scope that is longer than
+/// 255 bytes or has control characters in it is kept as its readable beginning and its SHA-256.
 ///
 /// The parts stay readable for operators ([`route`](Self::route), [`scope`](Self::scope), [`key`](Self::key)).
 /// `Debug` and [`log_id`](Self::log_id) show a short digest only, since keys are not for logs.
@@ -128,12 +128,12 @@ impl fmt::Debug for RecordKey {
 
 /// Appends a part and its length; says whether it had to be cut.
 fn put(buffer: &mut [u8], end: &mut usize, length_at: usize, part: &str) -> bool {
-    let cut = part.len() > MAX_KEY_BYTES;
+    let cut = part.len() > MAX_KEY_BYTES || part.chars().any(char::is_control);
     let short;
     let part = if cut {
         let mut digest = Digest::new();
         digest.part(part.as_bytes());
-        let readable = beginning(part, READABLE_BYTES);
+        let readable: String = beginning(part).chars().filter(|character| !character.is_control()).collect();
         short = format!("{readable}#{}", hex(&digest.finish()));
         short.as_bytes()
     } else {
@@ -145,7 +145,8 @@ fn put(buffer: &mut [u8], end: &mut usize, length_at: usize, part: &str) -> bool
     cut
 }
 
-fn beginning(text: &str, mut end: usize) -> &str {
+fn beginning(text: &str) -> &str {
+    let mut end = READABLE_BYTES.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -190,6 +191,15 @@ mod tests {
         // A route that spells out the short form of another is still another route.
         assert_ne!(key(a.route(), None, "k"), a);
         assert_eq!(RecordKey::from_bytes(a.as_bytes()), Some(a));
+    }
+
+    #[test]
+    fn parts_are_text_that_any_store_can_keep() {
+        let odd = key("/a\0b", Some("an\nn"), "k");
+        assert!(odd.route().starts_with("/ab#") && odd.scope().unwrap().starts_with("ann#"));
+        assert_ne!(odd, key("/ab", Some("ann"), "k"));
+        assert_ne!(odd, key("/a\u{1}b", Some("an\nn"), "k"));
+        assert_eq!(RecordKey::from_bytes(odd.as_bytes()), Some(odd));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use super::{Clock, MemoryStore, clock::Started, memory::Memory};
+use super::{Clock, MemoryStore, clock::Started, shards::Memory};
 
 const CAPACITY: usize = 1_000_000;
 

@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -53,12 +52,6 @@ impl Started {
 impl Clock for Started {
     fn now(&self) -> u64 {
         millis(self.wall.saturating_add(self.at.elapsed()))
-    }
-}
-
-impl fmt::Debug for Started {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Started")
     }
 }
 

@@ -8,10 +8,7 @@ use bytes::Bytes;
 
 use crate::value::{Binding, Caller, Claim, Claimant, Fingerprint, Head, Record, RecordKey, State};
 
-use super::clock::millis;
-
-/// The last moment that an entry can name: the year 10889.
-pub(super) const FOREVER: u64 = (1 << 48) - 1;
+use super::moment::{FOREVER, Moment, later};
 
 /// No slot: the end of a list.
 pub(super) const NIL: u32 = u32::MAX;
@@ -28,29 +25,6 @@ const TAKEOVER: u8 = 1 << 3;
 const CALLER: u8 = 1 << 4;
 const PAYLOAD: u8 = 1 << 5;
 const WAITED_FOR: u8 = 1 << 6;
-
-/// The moment that is `duration` after `now`.
-pub(super) fn later(now: u64, duration: Duration) -> u64 {
-    now.saturating_add(millis(duration)).min(FOREVER)
-}
-
-/// Milliseconds since the Unix epoch, in 48 bits.
-#[derive(Clone, Copy)]
-struct Moment([u8; 6]);
-
-impl Moment {
-    fn new(ms: u64) -> Self {
-        let mut bytes = [0; 6];
-        bytes.copy_from_slice(&ms.min(FOREVER).to_le_bytes()[..6]);
-        Self(bytes)
-    }
-
-    fn ms(self) -> u64 {
-        let mut bytes = [0; 8];
-        bytes[..6].copy_from_slice(&self.0);
-        u64::from_le_bytes(bytes)
-    }
-}
 
 /// What few records have.
 #[derive(Default)]
@@ -320,13 +294,6 @@ mod tests {
     fn an_entry_is_small() {
         assert_eq!(size_of::<Entry>(), 112);
         assert_eq!(size_of::<Option<Entry>>(), 112);
-    }
-
-    #[test]
-    fn moments_saturate() {
-        assert_eq!(Moment::new(u64::MAX).ms(), FOREVER);
-        assert_eq!(Moment::new(0x1234_5678_9abc).ms(), 0x1234_5678_9abc);
-        assert_eq!(later(5, Duration::MAX), FOREVER);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 mod builder;
 mod clock;
 mod entry;
-#[allow(clippy::module_inception)]
-mod memory;
+mod moment;
 mod operator;
 mod room;
 mod shard;
+mod shards;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
 use self::{
-    memory::{Memory, Name},
+    shards::{Memory, Name},
     waiters::{Watch, wait},
 };
 

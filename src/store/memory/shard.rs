@@ -2,7 +2,7 @@ use hashbrown::HashTable;
 
 use crate::value::State;
 
-use super::{memory::Name, slab::Slab, waiters::Waiters, wheel::Wheel};
+use super::{shards::Name, slab::Slab, waiters::Waiters, wheel::Wheel};
 
 /// Tables of this many entries are not made smaller.
 const SMALL: usize = 256;

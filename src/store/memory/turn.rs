@@ -6,8 +6,8 @@ use crate::value::State;
 
 use super::{
     entry::{Entry, Extra},
-    memory::{Full, Memory, Name},
     shard::Shard,
+    shards::{Full, Memory, Name},
 };
 
 /// A locked shard, and what is to do once it is unlocked. The order of the fields sees to it that the lock goes first.

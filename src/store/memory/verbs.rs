@@ -8,8 +8,9 @@ use crate::{
 };
 
 use super::{
-    entry::{Entry, later},
-    memory::{Full, Name},
+    entry::Entry,
+    moment::later,
+    shards::{Full, Name},
     turn::Turn,
 };
 

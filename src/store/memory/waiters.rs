@@ -7,7 +7,10 @@ use tokio::{
 
 use crate::value::{Claimant, StoreError};
 
-use super::memory::{Memory, Name};
+use super::shards::{Memory, Name};
+
+/// Whether a record that should have expired is gone is not asked more often than this.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Those who wait for a change, by the slot of the record that they wait for. Most records have none.
 #[derive(Default)]
@@ -92,7 +95,7 @@ pub(super) async fn wait(
             return Ok(());
         }
         let (place, woken) = watch;
-        if timeout(left.min(place.left), pin!(woken)).await.is_ok() {
+        if timeout(left.min(place.left.max(AGAIN)), pin!(woken)).await.is_ok() {
             return Ok(());
         }
         drop(place);

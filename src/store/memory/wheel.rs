@@ -1,7 +1,4 @@
-use super::{
-    entry::{FOREVER, NIL},
-    slab::Slab,
-};
+use super::{entry::NIL, moment::FOREVER, slab::Slab};
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;

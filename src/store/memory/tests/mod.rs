@@ -2,6 +2,7 @@
 
 mod capacity;
 mod model;
+mod outside;
 mod rules;
 mod threads;
 mod time;

@@ -78,8 +78,14 @@ async fn a_renewal_and_a_lapsed_lease_are_no_change() {
     assert!(poll(&mut store.changed(&key, claim.claimant, Duration::ZERO)));
     store.changed(&key, claim.claimant, ms(300)).await.unwrap();
     assert_eq!(began.elapsed(), ms(300));
-    let mut forever = store.changed(&key, claim.claimant, Duration::MAX);
-    assert!(!poll(&mut forever));
+    let forever = Claim { lease: Duration::MAX, ..claim };
+    now(store.renew(&key, &forever));
+    let mut wait = store.changed(&key, forever.claimant, Duration::MAX);
+    assert!(!poll(&mut wait));
+    advance(DAY * 1000).await;
+    assert!(!poll(&mut wait));
+    now(store.forget(&key));
+    assert!(poll(&mut wait));
 }
 
 #[tokio::test(start_paused = true)]

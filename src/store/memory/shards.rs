@@ -6,7 +6,7 @@ use std::{
 
 use crate::value::{RecordKey, StoreError, StoreErrorKind};
 
-use super::{Clock, entry::FOREVER, room::Room, shard::Shard, turn::Turn};
+use super::{Clock, moment::FOREVER, room::Room, shard::Shard, turn::Turn};
 
 /// A power of two.
 const SHARDS: usize = 64;

@@ -1,0 +1,41 @@
+use std::time::Duration;
+
+use super::clock::millis;
+
+/// The last moment that an entry can name: the year 10889.
+pub(super) const FOREVER: u64 = (1 << 48) - 1;
+
+/// The moment that is `duration` after `now`.
+pub(super) fn later(now: u64, duration: Duration) -> u64 {
+    now.saturating_add(millis(duration)).min(FOREVER)
+}
+
+/// Milliseconds since the Unix epoch, in 48 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Moment([u8; 6]);
+
+impl Moment {
+    pub(super) fn new(ms: u64) -> Self {
+        let mut bytes = [0; 6];
+        bytes.copy_from_slice(&ms.min(FOREVER).to_le_bytes()[..6]);
+        Self(bytes)
+    }
+
+    pub(super) fn ms(self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..6].copy_from_slice(&self.0);
+        u64::from_le_bytes(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_saturate() {
+        assert_eq!(Moment::new(u64::MAX).ms(), FOREVER);
+        assert_eq!(Moment::new(0x1234_5678_9abc).ms(), 0x1234_5678_9abc);
+        assert_eq!(later(5, Duration::MAX), FOREVER);
+    }
+}

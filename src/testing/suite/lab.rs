@@ -1,0 +1,200 @@
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+
+use crate::{
+    Binding, Caller, Claim, Claimant, Fingerprint, Issue, Record, RecordKey, Release, Settlement, State, StoreError,
+    store::{Claimed, Cursor, Finished, Issued, Operator, Page, Renewed, Stats},
+};
+
+use super::factory::AnyFactory;
+
+/// Longer than any run, even one that a loaded machine keeps waiting.
+pub(super) const LONG: Duration = Duration::from_secs(120);
+/// Over once [`Lab::lapse`] has returned. Nothing may depend on it being *not* over yet.
+pub(super) const SHORT: Duration = Duration::from_millis(400);
+
+/// What one rule works with: a namespace of its own, and time.
+pub(super) struct Lab<'f> {
+    factory: &'f dyn AnyFactory,
+    namespace: String,
+}
+
+impl<'f> Lab<'f> {
+    pub(super) fn new(factory: &'f dyn AnyFactory) -> Self {
+        Self { factory, namespace: format!("suite_{}", random()) }
+    }
+
+    /// A handle to the rule's namespace; each call gives another one.
+    pub(super) async fn store(&self) -> Probe {
+        Probe(self.factory.any_store(&self.namespace).await)
+    }
+
+    /// A handle to a namespace that is not the rule's.
+    pub(super) async fn elsewhere(&self) -> Probe {
+        Probe(self.factory.any_store(&format!("{}_x", self.namespace)).await)
+    }
+
+    /// Lets time pass, and every task that can run do so.
+    pub(super) async fn pass(&self, time: Duration) {
+        self.factory.any_pass(time).await;
+        for _ in 0..16 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until [`SHORT`] is over.
+    pub(super) async fn lapse(&self) {
+        self.pass(SHORT + SHORT / 2).await;
+    }
+}
+
+/// Runs all of them at once, on as many threads as the runtime has.
+pub(super) async fn at_once<T: Send + 'static>(
+    what: &str,
+    calls: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    let calls: Vec<_> = calls.into_iter().map(tokio::spawn).collect();
+    let mut answers = Vec::new();
+    for call in calls {
+        match call.await {
+            Ok(answer) => answers.push(answer),
+            Err(error) => panic!("{what}, several at once: {error}"),
+        }
+    }
+    answers
+}
+
+/// A key that nobody has used.
+pub(super) fn key() -> RecordKey {
+    named("/suite", Some("scope"), &random())
+}
+
+pub(super) fn named(route: &str, scope: Option<&str>, key: &str) -> RecordKey {
+    match RecordKey::new(route, scope, key) {
+        Ok(key) => key,
+        Err(error) => panic!("the suite's own key is refused: {error}"),
+    }
+}
+
+pub(super) fn random() -> String {
+    let digits = format!("{:032x}", u128::from_be_bytes(Claimant::random().to_bytes()));
+    digits[..20].to_owned()
+}
+
+/// A claim with a long lease, a note, a fingerprint and a caller, the same for every call but for the claimant.
+pub(super) fn claim() -> Claim {
+    Claim {
+        fingerprint: Fingerprint::from_parts(1, [0x5a; 32]),
+        caller: Caller::from_bytes([0xc3; 16]),
+        note: Bytes::from_static(b"a \0 note \xff"),
+        ..Claim::new(LONG, LONG)
+    }
+}
+
+/// The same with a lease that is over when it begins.
+pub(super) fn lapsed() -> Claim {
+    Claim { lease: Duration::ZERO, ..claim() }
+}
+
+/// Claims that differ from [`claim`] in what makes a request another one.
+pub(super) fn other_requests() -> [(&'static str, Claim, crate::Mismatch); 3] {
+    use crate::Mismatch::{Caller as OfCaller, Fingerprint as OfFingerprint};
+    let (mut digest, mut caller) = ([0x5a; 32], [0xc3; 16]);
+    (digest[31], caller[15]) = (0, 0);
+    let (digest, scheme) = (Fingerprint::from_parts(1, digest), Fingerprint::from_parts(2, [0x5a; 32]));
+    [
+        ("another fingerprint", Claim { fingerprint: digest, ..claim() }, OfFingerprint),
+        ("another fingerprint scheme", Claim { fingerprint: scheme, ..claim() }, OfFingerprint),
+        ("another caller", Claim { caller: Caller::from_bytes(caller), ..claim() }, OfCaller),
+    ]
+}
+
+pub(super) fn settlement(claim: &Claim, payload: &'static [u8]) -> Settlement {
+    Settlement::new(claim.claimant, Some(Bytes::from_static(payload)), LONG)
+}
+
+pub(super) fn release(claim: &Claim) -> Release {
+    Release::new(claim.claimant, LONG)
+}
+
+pub(super) fn binding() -> Binding {
+    Binding::new("checkout", Some("ann"))
+}
+
+pub(super) fn token_claim() -> Claim {
+    Claim { issued: Some(binding()), ..claim() }
+}
+
+/// A store whose errors are failures of the rule.
+#[derive(Clone)]
+pub(super) struct Probe(pub(super) Arc<dyn Operator>);
+
+impl Probe {
+    pub(super) async fn issue(&self, key: &RecordKey, life: Duration) -> Issued {
+        answered("issue", self.0.issue(key, &Issue::new(binding(), life)).await)
+    }
+
+    pub(super) async fn claim(&self, key: &RecordKey, claim: &Claim) -> Claimed {
+        answered("claim", self.0.claim(key, claim).await)
+    }
+
+    pub(super) async fn renew(&self, key: &RecordKey, claim: &Claim) -> Renewed {
+        answered("renew", self.0.renew(key, claim).await)
+    }
+
+    pub(super) async fn settle(&self, key: &RecordKey, settlement: &Settlement) -> Finished {
+        answered("settle", self.0.settle(key, settlement).await)
+    }
+
+    pub(super) async fn release(&self, key: &RecordKey, release: &Release) -> Finished {
+        answered("release", self.0.release(key, release).await)
+    }
+
+    pub(super) async fn changed(&self, key: &RecordKey, holder: Claimant, within: Duration) {
+        answered("changed", self.0.changed(key, holder, within).await);
+    }
+
+    pub(super) async fn inspect(&self, key: &RecordKey) -> Option<Record> {
+        answered("inspect", self.0.inspect(key).await)
+    }
+
+    /// The record of a key that should have one.
+    pub(super) async fn record(&self, what: &str, key: &RecordKey) -> Record {
+        match self.inspect(key).await {
+            Some(record) => record,
+            None => panic!("{what}: there should be a record, and there is none"),
+        }
+    }
+
+    pub(super) async fn list(&self, state: Option<State>, after: Option<Cursor>, limit: usize) -> Page {
+        answered("list", self.0.list(state, after, limit).await)
+    }
+
+    pub(super) async fn settle_as(&self, key: &RecordKey, seen: Claimant, settlement: &Settlement) -> Finished {
+        answered("settle_as", self.0.settle_as(key, seen, settlement).await)
+    }
+
+    pub(super) async fn release_as(&self, key: &RecordKey, seen: Claimant, release: &Release) -> Finished {
+        answered("release_as", self.0.release_as(key, seen, release).await)
+    }
+
+    pub(super) async fn forget(&self, key: &RecordKey) -> bool {
+        answered("forget", self.0.forget(key).await)
+    }
+
+    pub(super) async fn purge(&self, limit: usize) -> u64 {
+        answered("purge", self.0.purge(limit).await)
+    }
+
+    pub(super) async fn stats(&self) -> Stats {
+        answered("stats", self.0.stats().await)
+    }
+}
+
+fn answered<T>(verb: &str, answer: Result<T, StoreError>) -> T {
+    match answer {
+        Ok(answer) => answer,
+        Err(error) => panic!("`{verb}` failed: {error} ({:?})", error.kind()),
+    }
+}

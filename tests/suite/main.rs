@@ -1,0 +1,120 @@
+//! The conformance suite, checked itself: a correct store passes, and every rule is broken by a store that fails on it.
+#![cfg(feature = "testing")]
+#![allow(clippy::expect_used)]
+
+mod broken;
+mod faults;
+mod model;
+
+use std::{collections::HashSet, future::ready, sync::Arc, time::Duration};
+
+use tower_idempotency::{
+    store::Operator,
+    testing::{
+        FaultyStore, ManualClock,
+        suite::{self, Factory},
+    },
+};
+
+use self::{
+    broken::{BUGS, Broken},
+    model::Model,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_correct_store_passes() {
+    let store = Model::new();
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correct_store_passes_in_real_time_on_many_threads() {
+    let store = Model::new();
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+struct Manual(ManualClock, Model);
+
+impl Factory for Manual {
+    type Store = Model;
+
+    async fn store(&self, namespace: &str) -> Model {
+        self.1.namespace(namespace)
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.0.advance(time);
+    }
+
+    fn side_by_side(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn a_correct_store_passes_with_a_manual_clock() {
+    let clock = ManualClock::new();
+    let now = clock.clone();
+    suite::run(&Manual(clock, Model::with_clock(move || now.now()))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_its_type_passes() {
+    let store = Model::new();
+    suite::run(&|namespace: &str| ready(Arc::new(store.namespace(namespace)) as Arc<dyn Operator>)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_faulty_store_without_faults_passes() {
+    let store = Model::new();
+    suite::run(&|namespace: &str| ready(FaultyStore::new(store.namespace(namespace)))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_passes() {
+    let store = Model::new();
+    let slow = |namespace: &str| {
+        let store = FaultyStore::new(store.namespace(namespace));
+        store.faults().on_all().delay(Duration::from_millis(100));
+        ready(store)
+    };
+    suite::run(&slow).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_broken_store_fails_on_the_rule_that_it_breaks() {
+    let mut broken = HashSet::new();
+    let mut unfound = Vec::new();
+    for &(bug, rule) in BUGS {
+        let store = Broken::new(bug);
+        let failures = suite::failures(&|namespace: &str| ready(store.namespace(namespace))).await;
+        let names: HashSet<_> = failures.iter().map(|failure| failure.rule.name()).collect();
+        if !names.contains(rule) {
+            unfound.push(format!("{bug:?} should break `{rule}`, and breaks {names:?}"));
+        }
+        broken.insert(rule);
+    }
+    assert!(unfound.is_empty(), "{unfound:#?}");
+    let unbroken: Vec<_> = suite::rules().map(|rule| rule.name()).filter(|name| !broken.contains(name)).collect();
+    assert!(unbroken.is_empty(), "no broken store stands for {unbroken:?}");
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "- a_token_that_was_never_issued_is_not_accepted: a token that was never issued: expected")]
+async fn the_report_names_the_rule_and_what_was_the_case() {
+    let store = Broken::new(broken::Bug::NeverIssuedAccepted);
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "no rule is called `nonsense`; there are a_free_key_is_granted, ")]
+async fn an_unknown_rule_is_no_success() {
+    let store = Model::new();
+    suite::check("nonsense", &|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+#[test]
+fn rules_have_names_of_their_own() {
+    let names: HashSet<_> = suite::rules().map(|rule| rule.name()).collect();
+    assert_eq!(names.len(), suite::rules().count());
+}
