@@ -1,0 +1,148 @@
+//! The crate seen from the wire: a server that mounts the layer on fixed routes, each with a policy of its own, and a
+//! handler that does what the request tells it to. A client that knows nothing of the Rust API can check with it what
+//! the crate promises.
+//!
+//! ```console
+//! $ cargo run --example conformance -- --listen 127.0.0.1:3000 --lease-ms 2000
+//! $ curl http://127.0.0.1:3000/replay -H 'Idempotency-Key: 1' -H 'X-Do: status=202;delay=500' -d hello
+//! $ curl http://127.0.0.1:3000/executions
+//! ```
+
+mod answer;
+mod executions;
+mod flags;
+mod handler;
+mod instructions;
+
+use std::{
+    env,
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    http::Method,
+    routing::{get, post, put},
+    serve::ListenerExt,
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::timeout,
+};
+use tower_idempotency::{
+    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, WhileRunning, fingerprint, key, scope,
+    store::Operator,
+};
+
+use self::{
+    executions::Executions,
+    flags::Flags,
+    handler::{Server, abandoned, executions, handle},
+};
+
+/// How long running handlers have, once the server was told to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("conformance: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let flags = Flags::parse(env::args().skip(1))?;
+    let store = open(&flags)?;
+    let executions = Executions::new(flags.effects.as_deref())?;
+    let leftovers = Leftovers::new();
+    let base = IdempotencyLayer::new(store.clone())
+        .retention(flags.retention)
+        .lease(flags.lease)
+        .store_timeout(flags.store_timeout)
+        .leftovers(leftovers.clone());
+    let app = routes(&base).with_state(Arc::new(Server { store, executions }));
+
+    // Before anybody knows the address, so that whoever does can end the server.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let listener = TcpListener::bind(&flags.listen).await.map_err(|error| format!("{}: {error}", flags.listen))?;
+    println!("listening on http://{}", listener.local_addr()?);
+    io::stdout().flush()?;
+
+    let listener = listener.tap_io(|connection| {
+        // An answer of two small segments would wait for the client's delayed acknowledgement.
+        let _ = connection.set_nodelay(true);
+    });
+    let (stop, stopped) = oneshot::channel::<()>();
+    let stopped = async { drop(stopped.await) };
+    let serving = tokio::spawn(axum::serve(listener, app).with_graceful_shutdown(stopped).into_future());
+
+    terminate.recv().await;
+    drop(stop);
+    let ended = async {
+        let served = serving.await;
+        leftovers.drained().await;
+        served
+    };
+    match timeout(GRACE, ended).await {
+        Ok(served) => Ok(served??),
+        Err(_) => Ok(()),
+    }
+}
+
+fn open(flags: &Flags) -> Result<Arc<dyn Operator>, String> {
+    match &*flags.store {
+        "memory" => Ok(Arc::new(MemoryStore::builder().capacity(flags.capacity).build().namespace(&flags.namespace))),
+        other => Err(format!("--store {other}: only `memory` is served")),
+    }
+}
+
+fn routes(base: &IdempotencyLayer) -> Router<Arc<Server>> {
+    let default = || base.clone();
+    // One layer value for both routers that it is nested in.
+    let run = Router::new().route("/run", post(handle).layer(default()));
+
+    Router::new()
+        .route("/replay", post(handle).patch(handle).get(handle).put(handle).layer(default()))
+        .route("/optional", post(handle).layer(default().optional()))
+        .route("/strict", post(handle).layer(default().key(key::header("Idempotency-Key").strict())))
+        .route("/reject", post(handle).layer(default().on_duplicate(OnDuplicate::Reject)))
+        .route("/wait", post(handle).layer(default().while_running(WhileRunning::Wait(seconds(5)))))
+        .route("/everything", post(handle).layer(default().keep(Keep::Everything).after_crash(AfterCrash::Never)))
+        .route("/final", post(handle).layer(default().keep(Keep::Final)))
+        .route("/scoped", post(handle).layer(default().scope(scope::header("X-User"))))
+        .route("/unchecked", post(handle).layer(default().fingerprint(fingerprint::off())))
+        .route("/small", post(handle).layer(default().request_limit(1024).response_limit(1024)))
+        .route("/resubmit", post(handle).layer(no_resubmit(default())))
+        .nest("/nested/pay", run.clone())
+        .nest("/nested/refund", run)
+        .route("/attached", post(handle).layer(default().attached()))
+        .route("/fail-open", post(handle).layer(default().fail_open()))
+        .route("/put", put(handle).delete(handle).layer(default().methods([Method::PUT, Method::DELETE])))
+        .route("/fast", post(handle).layer(default().store_timeout(Duration::from_millis(500))))
+        .route("/legacy", get(handle).layer(default().key(key::query("request_id")).methods([Method::GET])))
+        .route("/orders/{id}/pay", post(handle).layer(default().key(key::path("id"))))
+        .route("/executions", get(executions))
+        .route("/abandoned", get(abandoned))
+}
+
+/// The same content of the same user within two seconds is refused.
+fn no_resubmit(base: IdempotencyLayer) -> IdempotencyLayer {
+    base.key(key::content())
+        .scope(scope::header("X-User").optional())
+        .on_duplicate(OnDuplicate::Reject)
+        .retention(seconds(2))
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
