@@ -39,6 +39,7 @@
 //! | put a layer around a service | [`IdempotencyLayer`] |
 //! | say where the key is, whose it is, what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
 //! | say what happens to a repeated request | [`Policy`] |
+//! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`store`], [`testing`] |
 //! | see what happened | [`Observer`], and events of `tracing` |
@@ -67,6 +68,10 @@
 //! | `axum` | yes | the matched route as the route's name, [`key::path`], the [`Operation`] extractor |
 //! | `memory` | yes | [`MemoryStore`] |
 //! | `tracing` | yes | events, with hashed keys |
+//! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin |
+//! | `form` | no | [`key::form`], [`fingerprint::form`] |
+//! | `xml` | no | [`key::xml`] |
+//! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!
 //! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
@@ -81,6 +86,9 @@ mod extract;
 mod extractors;
 pub mod guide;
 mod idempotency;
+#[cfg(feature = "presets")]
+#[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
+pub mod preset;
 mod problem;
 pub mod store;
 #[cfg(feature = "testing")]
@@ -98,7 +106,7 @@ pub use self::{
     engine::Leftovers,
     exchange::Operation,
     extract::{fingerprint, key, scope},
-    idempotency::{Idempotency, IdempotencyLayer, ResponseFuture},
+    idempotency::{Idempotency, IdempotencyLayer, Preset, ResponseFuture},
     value::{
         AfterCrash, Answer, Binding, Caller, Claim, Claimant, Entry, Event, Fingerprint, FingerprintBuilder, Head,
         Issue, Keep, KeyError, Mismatch, Observer, OnDuplicate, Policy, Record, RecordKey, Refusal, Release, Reply,

@@ -25,7 +25,8 @@ use std::{
 
 use axum::{
     Router,
-    http::Method,
+    body::Bytes,
+    http::{HeaderValue, Method, Response, StatusCode, header::CONTENT_TYPE},
     routing::{get, post, put},
     serve::ListenerExt,
 };
@@ -36,8 +37,8 @@ use tokio::{
     time::timeout,
 };
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, WhileRunning, fingerprint, key, scope,
-    store::Operator,
+    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, WhileRunning, fingerprint, key,
+    preset, scope, store::Operator,
 };
 
 use self::{
@@ -120,6 +121,8 @@ fn routes(base: &IdempotencyLayer) -> Router<Arc<Server>> {
         .route("/everything", post(handle).layer(default().keep(Keep::Everything).after_crash(AfterCrash::Never)))
         .route("/final", post(handle).layer(default().keep(Keep::Final)))
         .route("/scoped", post(handle).layer(default().scope(scope::header("X-User"))))
+        .route("/json", post(handle).layer(default().fingerprint(fingerprint::json())))
+        .route("/fields", post(handle).layer(default().fingerprint(fingerprint::json_only(["/amount", "/order/id"]))))
         .route("/unchecked", post(handle).layer(default().fingerprint(fingerprint::off())))
         .route("/small", post(handle).layer(default().request_limit(1024).response_limit(1024)))
         .route("/resubmit", post(handle).layer(no_resubmit(default())))
@@ -129,6 +132,8 @@ fn routes(base: &IdempotencyLayer) -> Router<Arc<Server>> {
         .route("/fail-open", post(handle).layer(default().fail_open()))
         .route("/put", put(handle).delete(handle).layer(default().methods([Method::PUT, Method::DELETE])))
         .route("/fast", post(handle).layer(default().store_timeout(Duration::from_millis(500))))
+        .nest("/hook", hooks(base))
+        .route("/order-callback", post(handle).layer(acknowledged(default())))
         .route("/legacy", get(handle).layer(default().key(key::query("request_id")).methods([Method::GET])))
         .route("/orders/{id}/pay", post(handle).layer(default().key(key::path("id"))))
         .route("/executions", get(executions))
@@ -141,6 +146,31 @@ fn no_resubmit(base: IdempotencyLayer) -> IdempotencyLayer {
         .scope(scope::header("X-User").optional())
         .on_duplicate(OnDuplicate::Reject)
         .retention(seconds(2))
+}
+
+/// A duplicate is told what the sender wants to read; one that still runs, to come again.
+fn acknowledged(base: IdempotencyLayer) -> IdempotencyLayer {
+    let text = |status, body: &'static str| {
+        let mut response = Response::new(Bytes::from_static(body.as_bytes()));
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        Reply::fixed(response)
+    };
+    base.key(key::json("/out_trade_no"))
+        .fingerprint(fingerprint::off())
+        .on_duplicate(OnDuplicate::Respond(text(StatusCode::OK, "success")))
+        .while_running(WhileRunning::Respond(text(StatusCode::SERVICE_UNAVAILABLE, "in progress")))
+}
+
+fn hooks(base: &IdempotencyLayer) -> Router<Arc<Server>> {
+    let hook = |preset| post(handle).layer(base.clone().preset(preset));
+    Router::new()
+        .route("/alipay", hook(preset::alipay()))
+        .route("/wechat-v2", hook(preset::wechat_pay_v2()))
+        .route("/wechat-v3", hook(preset::wechat_pay_v3()))
+        .route("/stripe", hook(preset::stripe_webhook()))
+        .route("/github", hook(preset::github_webhook()))
+        .route("/standard", hook(preset::standard_webhooks()))
 }
 
 const fn seconds(seconds: u64) -> Duration {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Response};
 use tower_layer::Layer;
 
-use super::Idempotency;
+use super::{Idempotency, Preset};
 use crate::{
     engine::{Engine, Leftovers},
     exchange::{Exchange, Scoping},
@@ -73,6 +73,11 @@ impl IdempotencyLayer {
         Self { exchange: Arc::new(Exchange::new(store)) }
     }
 
+    /// Everything that a platform or a convention asks for, in one call. Later calls adjust it.
+    pub fn preset(self, preset: Preset) -> Self {
+        preset.apply(self)
+    }
+
     /// Where the key comes from. Default: [`key::header("Idempotency-Key")`](crate::key::header).
     pub fn key(self, key: KeyExtractor) -> Self {
         self.with(|exchange| exchange.key = key)
@@ -132,6 +137,8 @@ impl IdempotencyLayer {
     }
 
     /// All four axes at once, with times and limits.
+    ///
+    /// It replaces what was set before, a lease or a retention too: call it first, and adjust it afterwards.
     pub fn policy(self, policy: Policy) -> Self {
         self.with(|exchange| exchange.policy = policy)
     }

@@ -2,6 +2,7 @@
 
 mod future;
 mod layer;
+mod preset;
 mod service;
 
-pub use self::{future::ResponseFuture, layer::IdempotencyLayer, service::Idempotency};
+pub use self::{future::ResponseFuture, layer::IdempotencyLayer, preset::Preset, service::Idempotency};
