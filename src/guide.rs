@@ -4,6 +4,10 @@
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}
 
+/// Shutting down.
+#[doc = include_str!("../docs/shutdown.md")]
+pub mod shutdown {}
+
 /// Refusals.
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}

@@ -96,6 +96,10 @@ pub mod store;
 pub mod testing;
 mod value;
 
+#[cfg(all(doctest, feature = "axum", feature = "memory"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(feature = "axum")]
 pub use self::extractors::MissingOperation;
 #[cfg(feature = "memory")]

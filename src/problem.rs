@@ -1,6 +1,6 @@
 //! Refusals as `application/problem+json` (RFC 9457).
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -13,9 +13,6 @@ use crate::value::Refusal;
 /// Where the names of refusals are explained, if the application has no page of its own.
 pub(crate) const TYPE_BASE: &str =
     "https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/refusals/index.html";
-
-/// The longest `Retry-After`, in seconds: a lease says how long a dead process may hold a key, not how long work takes.
-const LONGEST_RETRY: u64 = 5;
 
 /// The answer that tells a client of a refusal. `type` is `base`, a `#`, and the refusal's name.
 pub(crate) fn render(refusal: &Refusal, base: &str) -> Response<Bytes> {
@@ -38,17 +35,16 @@ pub(crate) fn render(refusal: &Refusal, base: &str) -> Response<Bytes> {
     response
 }
 
-/// Says when to come again, where the refusal is one of those that pass and the answer does not say it yet.
-pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal) {
-    let seconds = match refusal {
-        Refusal::InProgress(left) => left.as_millis().div_ceil(1000).clamp(1, LONGEST_RETRY.into()),
-        Refusal::StoreUnavailable | Refusal::StoreFull => 1,
+/// Says when to come again, where the refusal is one of those that pass and the answer does not say it yet: after
+/// `pause`, or sooner where the lease of the running request lapses sooner.
+pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
+    let pause = match refusal {
+        Refusal::InProgress(left) => pause.min(*left),
+        Refusal::StoreUnavailable | Refusal::StoreFull => pause,
         _ => return,
     };
-    response.headers_mut().entry(RETRY_AFTER).or_insert_with(|| {
-        let seconds = u64::try_from(seconds).unwrap_or(LONGEST_RETRY);
-        HeaderValue::from(seconds)
-    });
+    let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
+    response.headers_mut().entry(RETRY_AFTER).or_insert_with(|| HeaderValue::from(seconds.max(1)));
 }
 
 /// A JSON string (RFC 8259, section 7).
@@ -68,8 +64,6 @@ fn quote(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::value::KeyError;
 
@@ -86,16 +80,18 @@ mod tests {
 
     #[test]
     fn when_to_come_again() {
-        let retry_after = |refusal: &Refusal| {
+        let retry_after = |refusal: &Refusal, pause: u64| {
             let mut response = render(refusal, TYPE_BASE);
-            set_retry_after(&mut response, refusal);
+            set_retry_after(&mut response, refusal, Duration::from_millis(pause));
             response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap().to_owned())
         };
-        assert_eq!(retry_after(&Refusal::InProgress(Duration::from_millis(1))).as_deref(), Some("1"));
-        assert_eq!(retry_after(&Refusal::InProgress(Duration::from_millis(1001))).as_deref(), Some("2"));
-        assert_eq!(retry_after(&Refusal::InProgress(Duration::from_secs(30))).as_deref(), Some("5"));
-        assert_eq!(retry_after(&Refusal::InProgress(Duration::ZERO)).as_deref(), Some("1"));
-        assert_eq!(retry_after(&Refusal::StoreFull).as_deref(), Some("1"));
-        assert_eq!(retry_after(&Refusal::Duplicate), None);
+        for (left, pause, expected) in
+            [(1, 5000, "1"), (1001, 5000, "2"), (30_000, 5000, "5"), (0, 5000, "1"), (30_000, 1, "1")]
+        {
+            let running = Refusal::InProgress(Duration::from_millis(left));
+            assert_eq!(retry_after(&running, pause).as_deref(), Some(expected), "{left} {pause}");
+        }
+        assert_eq!(retry_after(&Refusal::StoreFull, 1000).as_deref(), Some("1"));
+        assert_eq!(retry_after(&Refusal::Duplicate, 1000), None);
     }
 }

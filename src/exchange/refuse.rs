@@ -20,7 +20,7 @@ impl Exchange {
     pub(crate) fn refuse<B: Body>(&self, key: Option<&RecordKey>, refusal: &Refusal) -> Response<ResponseBody<B>> {
         self.engine.report(&Event::Refused { key, refusal });
         let mut response = self.rendered(refusal);
-        problem::set_retry_after(&mut response, refusal);
+        problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
         response.map(|body| ResponseBody::whole(body, None))
     }
 
@@ -44,7 +44,7 @@ impl Exchange {
         self.engine.report(&Event::Responded { key });
         let mut response = reply.to(key);
         if let Some(refusal) = refusal {
-            problem::set_retry_after(&mut response, refusal);
+            problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
         }
         response.map(|body| ResponseBody::whole(body, None))
     }

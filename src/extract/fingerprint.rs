@@ -59,6 +59,25 @@ pub fn off() -> FingerprintExtractor {
 /// let layer = IdempotencyLayer::new(MemoryStore::new()).fingerprint(first_line);
 /// # drop(layer);
 /// ```
+///
+/// A digest of the content that a layer further out has verified (`Content-Digest`, RFC 9530) can serve as well, and
+/// spares hashing the body again. Take it from that layer, never from the header, which anybody can write:
+///
+/// ```
+/// use tower_idempotency::{Fingerprint, fingerprint};
+///
+/// #[derive(Clone)]
+/// struct VerifiedDigest([u8; 32]);
+///
+/// let by_digest = fingerprint::from_fn(|parts, body| {
+///     let head = Fingerprint::builder().part(parts.method.as_str()).part(parts.uri.to_string());
+///     match parts.extensions.get::<VerifiedDigest>() {
+///         Some(VerifiedDigest(digest)) => head.part("verified").part(digest).build(),
+///         None => head.part("read").part(body).build(),
+///     }
+/// });
+/// # drop(by_digest);
+/// ```
 pub fn from_fn(fingerprint: impl Fn(&Parts, &Bytes) -> Fingerprint + Send + Sync + 'static) -> FingerprintExtractor {
     FingerprintExtractor(Kind::Closure(Arc::new(fingerprint)))
 }

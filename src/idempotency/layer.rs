@@ -179,6 +179,11 @@ impl IdempotencyLayer {
         self.policy(policy)
     }
 
+    /// When a client that is refused for now should come again; see [`Policy::retry_after`].
+    pub fn retry_after(self, retry_after: Duration) -> Self {
+        self.adjust(|policy| policy.retry_after(retry_after))
+    }
+
     /// How long a request body may be; see [`Policy::request_limit`].
     pub fn request_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.request_limit(bytes))

@@ -33,6 +33,7 @@ pub struct Policy {
     pub(crate) after_crash: AfterCrash,
     pub(crate) retention: Duration,
     pub(crate) lease: Duration,
+    pub(crate) retry_after: Duration,
     pub(crate) request_limit: usize,
     pub(crate) response_limit: usize,
 }
@@ -52,6 +53,7 @@ impl Policy {
             after_crash: AfterCrash::RunAgain,
             retention: DAY,
             lease: Duration::from_secs(30),
+            retry_after: Duration::from_secs(1),
             request_limit: MIB,
             response_limit: MIB,
         }
@@ -107,6 +109,14 @@ impl Policy {
     pub fn lease(self, lease: Duration) -> Self {
         assert!(lease >= Duration::from_millis(1), "a lease of {lease:?} lapses at once");
         Self { lease, ..self }
+    }
+
+    /// When a client that is refused for now should come again. Default: 1 second.
+    ///
+    /// It is sent as `Retry-After`, in whole seconds, rounded up and at least 1; and never as more than what is left of the
+    /// running request's lease. About as long as the handler takes is a good choice.
+    pub fn retry_after(self, retry_after: Duration) -> Self {
+        Self { retry_after, ..self }
     }
 
     /// How long a request body may be, in bytes. Default: 1 MiB.
