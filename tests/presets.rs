@@ -29,15 +29,17 @@ struct Platform {
     preset: fn() -> Preset,
     content_type: &'static str,
     /// `ID` stands for the identifier, `TRY` for what differs from one delivery to the next.
-    headers: &'static [(&'static str, &'static str)],
+    headers: Headers,
     body: &'static str,
     key: fn(&str) -> String,
     scope: &'static str,
     done: (u16, Option<&'static str>, &'static str),
     again: (u16, &'static str),
     /// Deliveries without an identifier, or with one that is none: headers, body and the problem's name.
-    bad: &'static [(&'static [(&'static str, &'static str)], &'static str, &'static str)],
+    bad: &'static [(Headers, &'static str, &'static str)],
 }
+
+type Headers = &'static [(&'static str, &'static str)];
 
 fn itself(id: &str) -> String {
     id.to_owned()
