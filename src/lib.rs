@@ -104,7 +104,7 @@ struct Readme;
 pub use self::extractors::MissingOperation;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
-pub use self::store::{Clock, MemoryStore, MemoryStoreBuilder};
+pub use self::store::MemoryStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
     engine::Leftovers,
@@ -112,8 +112,7 @@ pub use self::{
     extract::{fingerprint, key, scope},
     idempotency::{Idempotency, IdempotencyLayer, Preset, ResponseFuture},
     value::{
-        AfterCrash, Answer, Binding, Caller, Claim, Claimant, Entry, Event, Fingerprint, FingerprintBuilder, Head,
-        Issue, Keep, KeyError, Mismatch, Observer, OnDuplicate, Policy, Record, RecordKey, Refusal, Release, Reply,
-        Settlement, State, StoreError, StoreErrorKind, StoreVerb, Verdict, WhileRunning, judge,
+        AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
+        Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,
     },
 };

@@ -12,7 +12,10 @@ use axum::{
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use tower_idempotency::{Operation, State as RecordState, store::Operator};
+use tower_idempotency::{
+    Operation,
+    store::{Filter, Operator},
+};
 
 use crate::{executions::Executions, instructions::Instructions};
 
@@ -69,11 +72,10 @@ pub(crate) async fn abandoned(State(server): State<Arc<Server>>) -> Result<Json<
     loop {
         let page = server
             .store
-            .list(Some(RecordState::Running), after, 100)
+            .list(Filter::Abandoned, after, 100)
             .await
             .map_err(failure(StatusCode::INTERNAL_SERVER_ERROR))?;
-        let abandoned = page.entries.iter().filter(|entry| entry.record.is_abandoned());
-        found.extend(abandoned.map(
+        found.extend(page.entries.iter().map(
             |entry| json!({ "route": entry.key.route(), "key": entry.key.key(), "attempt": entry.record.attempt }),
         ));
         after = page.next;

@@ -14,11 +14,15 @@ mod shared;
 
 use std::time::Duration;
 
-use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
+use crate::value::RecordKey;
 
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
+pub use crate::value::{
+    Binding, Caller, Claim, Claimant, Entry, Filter, Head, Issue, Record, Release, Settlement, State, Verdict, judge,
+};
+
 pub use self::{
     future::StoreFuture,
     operator::{Cursor, Operator, Page, Stats},
@@ -34,7 +38,7 @@ pub use self::{
 ///   there, removed or not.
 /// - A record that is issued, running or settled is never dropped before its time. A store that has no room says
 ///   [`Full`](crate::StoreErrorKind::Full).
-/// - [`judge`](crate::judge) decides about every claim. A store does not decide by itself.
+/// - [`judge`] decides about every claim. A store does not decide by itself.
 /// - What was granted, settled or released stays so when the caller never hears of it: a future that is dropped may
 ///   have taken effect. Calls may be repeated; the claimant tells its own earlier call from a stranger's.
 /// - Keys of two namespaces never meet.

@@ -1,4 +1,4 @@
-use crate::value::{Claimant, Entry, Record, RecordKey, Release, Settlement, State};
+use crate::value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement};
 
 use super::{Finished, Store, StoreFuture};
 
@@ -9,11 +9,11 @@ pub trait Operator: Store {
     /// Reads the record of `key`.
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>>;
 
-    /// Lists records of this namespace, those in `state` where it is given, a page at a time.
+    /// Lists records of this namespace, a page at a time.
     ///
     /// A page has about `limit` entries, possibly none though more pages follow. A record that is there from the first
     /// page to the last is listed at least once.
-    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page>;
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page>;
 
     /// Settles an abandoned record in its runner's place.
     ///

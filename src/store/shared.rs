@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::value::{Claim, Claimant, Issue, Record, RecordKey, Release, Settlement, State};
+use crate::value::{Claim, Claimant, Filter, Issue, Record, RecordKey, Release, Settlement};
 
 use super::{Claimed, Cursor, Finished, Issued, Operator, Page, Renewed, Stats, Store, StoreFuture};
 
@@ -35,8 +35,8 @@ impl<S: Operator + ?Sized> Operator for Arc<S> {
         (**self).inspect(key)
     }
 
-    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
-        (**self).list(state, after, limit)
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+        (**self).list(filter, after, limit)
     }
 
     fn settle_as<'a>(

@@ -48,7 +48,7 @@ impl ManualClock {
 }
 
 #[cfg(feature = "memory")]
-impl crate::Clock for ManualClock {
+impl crate::store::Clock for ManualClock {
     fn now(&self) -> u64 {
         self.now()
     }

@@ -21,7 +21,7 @@ pub use self::{
     judge::{Head, Mismatch, Verdict, judge},
     key::RecordKey,
     policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, WhileRunning},
-    record::{Entry, Record, State},
+    record::{Entry, Filter, Record, State},
     refusal::Refusal,
 };
 pub(crate) use self::{

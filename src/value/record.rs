@@ -81,6 +81,30 @@ impl Record {
     }
 }
 
+/// Which records [`Operator::list`](crate::store::Operator::list) gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Filter {
+    /// All of them.
+    All,
+    /// Those in this state.
+    State(State),
+    /// Those that are running, lapsed and not yet taken over: what reconciliation looks for.
+    Abandoned,
+}
+
+impl Filter {
+    /// Whether it lets `record` through.
+    #[must_use]
+    pub fn admits(self, record: &Record) -> bool {
+        match self {
+            Self::All => true,
+            Self::State(state) => record.state == state,
+            Self::Abandoned => record.is_abandoned(),
+        }
+    }
+}
+
 /// A record with its key, as [`Operator::list`](crate::store::Operator::list) gives it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

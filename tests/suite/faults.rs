@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tower_idempotency::{
-    Claim, RecordKey, Release, StoreErrorKind, StoreVerb,
-    store::{Claimed, Operator, Store},
+    RecordKey, StoreErrorKind, StoreVerb,
+    store::{Claim, Claimed, Operator, Release, Store},
     testing::{Faults, FaultyStore},
 };
 

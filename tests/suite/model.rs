@@ -12,9 +12,11 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tower_idempotency::{
-    Binding, Caller, Claim, Claimant, Entry, Fingerprint, Head, Issue, Record, RecordKey, Release, Settlement, State,
-    Verdict, judge,
-    store::{Claimed, Cursor, Finished, Granted, Issued, Operator, Page, Renewed, Stats, Store, StoreFuture},
+    Fingerprint, RecordKey,
+    store::{
+        Binding, Caller, Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Granted, Head, Issue, Issued,
+        Operator, Page, Record, Release, Renewed, Settlement, State, Stats, Store, StoreFuture, Verdict, judge,
+    },
 };
 
 #[derive(Clone)]
@@ -290,10 +292,10 @@ impl Operator for Model {
         StoreFuture::ready(Ok(self.rows().get(key.as_bytes()).map(|row| row.record(now))))
     }
 
-    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
         let now = self.now();
         let rows = self.rows();
-        let wanted = rows.iter().filter(|(_, row)| state.is_none_or(|state| state == row.state));
+        let wanted = rows.iter().filter(|(_, row)| filter.admits(&row.record(now)));
         let rest = wanted.filter(|(key, _)| after.as_ref().is_none_or(|after| key.as_slice() > after.as_bytes()));
         let entries: Vec<_> = rest
             .take(limit)

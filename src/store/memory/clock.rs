@@ -12,7 +12,7 @@ use tokio::time::Instant;
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
-/// use tower_idempotency::{Clock, MemoryStore};
+/// use tower_idempotency::{MemoryStore, store::Clock};
 ///
 /// struct Ticks(AtomicU64);
 ///

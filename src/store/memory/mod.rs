@@ -34,10 +34,7 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::{
-///     Claim, MemoryStore, RecordKey, Settlement,
-///     store::{Claimed, Store},
-/// };
+/// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, Settlement, Store}};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -106,10 +103,7 @@ impl MemoryStore {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tower_idempotency::{
-    ///     Claim, MemoryStore, RecordKey,
-    ///     store::{Claimed, Operator, Store},
-    /// };
+    /// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, Operator, Store}};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

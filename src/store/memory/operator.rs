@@ -1,6 +1,8 @@
 use crate::{
     store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
-    value::{Claimant, Entry as Listed, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind},
+    value::{
+        Claimant, Entry as Listed, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
+    },
 };
 
 use super::{MemoryStore, entry::Entry};
@@ -17,7 +19,7 @@ impl Operator for MemoryStore {
         StoreFuture::ready(Ok(self.memory.enter(name.shard, self.memory.now()).inspect(&name)))
     }
 
-    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
         let from = match after.as_ref().map(Position::read) {
             None => Position::default(),
             Some(Some(position)) => position,
@@ -26,7 +28,7 @@ impl Operator for MemoryStore {
                 return StoreFuture::ready(Err(StoreError::new(StoreErrorKind::Other, message)));
             }
         };
-        StoreFuture::ready(Ok(self.page(state, from, limit.max(1))))
+        StoreFuture::ready(Ok(self.page(filter, from, limit.max(1))))
     }
 
     fn settle_as<'a>(
@@ -84,14 +86,19 @@ impl Operator for MemoryStore {
 }
 
 impl MemoryStore {
-    fn page(&self, state: Option<State>, from: Position, limit: usize) -> Page {
+    fn page(&self, filter: Filter, from: Position, limit: usize) -> Page {
         let now = self.memory.now();
         let mut entries = Vec::new();
         let mut next = Some(from);
         let mut calls = PAGE_SLOTS / AT_ONCE;
         while let Some(position) = next.filter(|_| entries.len() < limit && calls > 0) {
             next = self.walk(position, now, |entry, now| {
-                if state.is_none_or(|state| entry.state() == state) {
+                let admitted = match filter {
+                    Filter::All => true,
+                    Filter::State(state) => entry.state() == state,
+                    Filter::Abandoned => entry.is_abandoned(now),
+                };
+                if admitted {
                     let key = RecordKey::from_bytes(entry.key());
                     entries.extend(key.map(|key| Listed::new(key, entry.record(now))));
                 }

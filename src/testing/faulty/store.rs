@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use crate::{
-    Claim, Claimant, Issue, Record, RecordKey, Release, Settlement, State, StoreVerb,
-    store::{Claimed, Cursor, Finished, Issued, Operator, Page, Renewed, Stats, Store, StoreFuture},
+    RecordKey, StoreVerb,
+    store::{
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record, Release, Renewed,
+        Settlement, Stats, Store, StoreFuture,
+    },
 };
 
 use super::faults::Faults;
@@ -16,9 +19,8 @@ use super::faults::Faults;
 /// ```
 /// use std::time::Duration;
 /// use tower_idempotency::{
-///     Claim, MemoryStore, RecordKey, StoreErrorKind, StoreVerb,
-///     store::{Claimed, Operator, Store},
-///     testing::FaultyStore,
+///     MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore,
+///     store::{Claim, Claimed, Operator, Store},
 /// };
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,7 +54,7 @@ use super::faults::Faults;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use tower_idempotency::{Claim, MemoryStore, RecordKey, StoreErrorKind, StoreVerb, store::{Operator, Store}, testing::FaultyStore};
+/// # use tower_idempotency::{MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore, store::{Claim, Operator, Store}};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # const MINUTE: Duration = Duration::from_secs(60);
@@ -159,8 +161,8 @@ impl<S: Operator> Operator for FaultyStore<S> {
         self.inner.inspect(key)
     }
 
-    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
-        self.inner.list(state, after, limit)
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+        self.inner.list(filter, after, limit)
     }
 
     fn settle_as<'a>(

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use crate::{
-    Claim, RecordKey, State, StoreErrorKind,
-    store::{Claimed, Granted},
+    RecordKey, StoreErrorKind,
+    store::{Claim, Claimed, Filter, Granted, Release, Settlement, State},
 };
 
 use super::{
@@ -118,7 +118,7 @@ async fn namespaces_never_meet(lab: &Lab<'_>) {
     replayed("a duplicate here", &here.claim(&key, &claim()).await, b"here");
     replayed("a duplicate there", &there.claim(&key, &claim()).await, b"there");
     there.claim(&super::lab::key(), &claim()).await;
-    is("the number of records here", &here.list(None, None, 100).await.entries.len(), &1);
+    is("the number of records here", &here.list(Filter::All, None, 100).await.entries.len(), &1);
     is("stats here: running", &here.stats().await.running, &0);
 }
 
@@ -205,7 +205,8 @@ async fn long_keys_and_all_scripts_are_kept(lab: &Lab<'_>) {
         done("settling", &store.settle(key, &settlement(&first, b"kept")).await);
         replayed("a duplicate", &store.claim(key, &claim()).await, b"kept");
     }
-    let listed: Vec<_> = super::operators::everything(&store, None, 100).await.into_iter().map(|e| e.key).collect();
+    let listed: Vec<_> =
+        super::operators::everything(&store, Filter::All, 100).await.into_iter().map(|e| e.key).collect();
     for key in &keys {
         assert!(listed.contains(key), "{} is not listed as it was claimed", shown(key));
     }
@@ -223,13 +224,13 @@ async fn huge_durations_do_not_overflow(lab: &Lab<'_>) {
         running("a claim on a key claimed for ever", &store.claim(&kept, &claim()).await, &first);
         store.renew(&kept, &first).await;
         running("a claim on a key renewed for ever", &store.claim(&kept, &claim()).await, &first);
-        let forever = crate::Settlement { retention: span, ..settlement(&first, b"kept") };
+        let forever = Settlement { retention: span, ..settlement(&first, b"kept") };
         done("settling for ever", &store.settle(&kept, &forever).await);
         replayed("a duplicate of a request settled for ever", &store.claim(&kept, &claim()).await, b"kept");
         store.changed(&kept, first.claimant, span).await;
 
         store.claim(&freed, &first).await;
-        done("releasing for ever", &store.release(&freed, &crate::Release::new(first.claimant, span)).await);
+        done("releasing for ever", &store.release(&freed, &Release::new(first.claimant, span)).await);
         granted("a claim on a key released for ever", &store.claim(&freed, &claim()).await, 2);
 
         is("issuing for ever", &store.issue(&token, span).await, &crate::store::Issued::Done);

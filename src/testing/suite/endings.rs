@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Claim, Record, Release, Settlement, State, store::Claimed};
+use crate::store::{Claim, Claimed, Record, Release, Settlement, State};
 
 use super::{
     expect::{already_done, done, granted, holds, is, refused, replayed, running, taken_over, untouched},

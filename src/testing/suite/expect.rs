@@ -1,9 +1,6 @@
 use std::{fmt::Debug, time::Duration};
 
-use crate::{
-    Claim, Claimant, Record,
-    store::{Claimed, Finished, Granted},
-};
+use crate::store::{Claim, Claimant, Claimed, Finished, Granted, Record};
 
 /// What a server's clock may be off by between two answers.
 const SLACK: Duration = Duration::from_millis(50);

@@ -3,8 +3,11 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    Binding, Caller, Claim, Claimant, Fingerprint, Issue, Record, RecordKey, Release, Settlement, State, StoreError,
-    store::{Claimed, Cursor, Finished, Issued, Operator, Page, Renewed, Stats},
+    Fingerprint, RecordKey, StoreError,
+    store::{
+        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record,
+        Release, Renewed, Settlement, Stats,
+    },
 };
 
 use super::factory::AnyFactory;
@@ -167,8 +170,8 @@ impl Probe {
         }
     }
 
-    pub(super) async fn list(&self, state: Option<State>, after: Option<Cursor>, limit: usize) -> Page {
-        answered("list", self.0.list(state, after, limit).await)
+    pub(super) async fn list(&self, filter: Filter, after: Option<Cursor>, limit: usize) -> Page {
+        answered("list", self.0.list(filter, after, limit).await)
     }
 
     pub(super) async fn settle_as(&self, key: &RecordKey, seen: Claimant, settlement: &Settlement) -> Finished {

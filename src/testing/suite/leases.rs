@@ -1,9 +1,6 @@
 use std::time::Duration;
 
-use crate::{
-    Claim, State,
-    store::{Claimed, Renewed},
-};
+use crate::store::{Claim, Claimed, Renewed, State};
 
 use super::{
     expect::{done, granted, holds, is, running, taken_over, untouched},

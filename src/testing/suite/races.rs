@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use crate::{
-    Claim, RecordKey,
-    store::{Claimed, Finished, Granted, Issued, Renewed},
+    RecordKey,
+    store::{Claim, Claimed, Finished, Granted, Issued, Renewed},
 };
 
 use super::{

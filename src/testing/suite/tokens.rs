@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use crate::{
-    Binding, Claim, RecordKey, Release, State,
-    store::{Claimed, Finished, Issued},
+    RecordKey,
+    store::{Binding, Claim, Claimed, Finished, Issued, Release, State},
 };
 
 use super::{

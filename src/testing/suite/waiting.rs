@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use tokio::{task::JoinHandle, time::timeout};
 
-use crate::{Claim, Claimant, RecordKey};
+use crate::{
+    RecordKey,
+    store::{Claim, Claimant},
+};
 
 use super::{
     lab::{LONG, Lab, Probe, SHORT, claim, key, lapsed, release, settlement},

@@ -11,8 +11,8 @@ use std::{
 };
 
 use tower_idempotency::{
-    RecordKey, State,
-    store::{Finished, StoreFuture},
+    RecordKey,
+    store::{Finished, State, StoreFuture},
 };
 
 use crate::model::{Model, Row};

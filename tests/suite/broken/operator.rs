@@ -1,8 +1,10 @@
 use std::time::Duration;
 
 use tower_idempotency::{
-    Claimant, Record, RecordKey, Release, Settlement, State,
-    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    RecordKey,
+    store::{
+        Claimant, Cursor, Filter, Finished, Operator, Page, Record, Release, Settlement, State, Stats, StoreFuture,
+    },
 };
 
 use super::{Broken, Bug, at_once};
@@ -18,9 +20,9 @@ impl Operator for Broken {
         StoreFuture::ready(Ok(record))
     }
 
-    fn list<'a>(&'a self, state: Option<State>, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
-        let state = state.filter(|_| !self.has(Bug::StateIgnored));
-        let mut page = at_once(self.model.list(state, after, limit));
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+        let filter = if self.has(Bug::StateIgnored) { Filter::All } else { filter };
+        let mut page = at_once(self.model.list(filter, after, limit));
         match self.bug {
             Bug::FirstPageOnly => page.next = None,
             Bug::PagesSkip if page.next.is_some() => drop(page.entries.pop()),

@@ -6,8 +6,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tower_idempotency::{
-    Caller, Claim, Claimant, Fingerprint, Issue, Mismatch, RecordKey, Release, Settlement, State,
-    store::{Claimed, Finished, Granted, Issued, Renewed, Store, StoreFuture},
+    Fingerprint, Mismatch, RecordKey,
+    store::{
+        Caller, Claim, Claimant, Claimed, Finished, Granted, Issue, Issued, Release, Renewed, Settlement, State, Store,
+        StoreFuture,
+    },
 };
 
 use super::{Broken, Bug, at_once};

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::{
     store::{Issued, Renewed, Stats},
-    value::{Binding, Caller, Head, Issue, State, Verdict, judge},
+    value::{Binding, Caller, Filter, Head, Issue, State, Verdict, judge},
 };
 
 /// Numbers from a seed (splitmix64).
@@ -303,7 +303,7 @@ impl Walk {
         let mut next = None;
         let mut seen = 0;
         loop {
-            let page = now(self.store.list(None, next, 50));
+            let page = now(self.store.list(Filter::All, next, 50));
             for entry in &page.entries {
                 self.model.records[&entry.key.key().parse().unwrap()].check(&entry.record, self.model.now);
             }

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 
 use super::*;
-use crate::value::StoreErrorKind;
+use crate::value::{Filter, StoreErrorKind};
 
 /// A buffer whose destructor uses the store.
 struct Owner(MemoryStore, Arc<AtomicUsize>);
@@ -114,7 +114,7 @@ fn the_clock_is_read_once_for_each_call() {
         &|| drop(try_now(store.claim(&super::key("b"), &claim)).unwrap_err()),
         &|| drop(now(store.settle(&key, &settlement(claim.claimant, 10)))),
         &|| drop(now(store.inspect(&key))),
-        &|| drop(now(store.list(None, None, 100))),
+        &|| drop(now(store.list(Filter::All, None, 100))),
         &|| now(store.changed(&key, claim.claimant, DAY)),
     ];
     for (number, call) in calls.iter().enumerate() {

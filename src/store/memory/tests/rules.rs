@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::{
     store::{Cursor, Issued, Renewed, Stats},
-    value::{Binding, Caller, Issue, Mismatch, State, StoreErrorKind},
+    value::{Binding, Caller, Filter, Issue, Mismatch, State, StoreErrorKind},
 };
 
 fn token(store: &MemoryStore, name: &str, life: u64) -> Binding {
@@ -229,7 +229,7 @@ fn namespaces_never_meet() {
         space.settled("a", 1000);
         let stats = now(space.stats());
         assert_eq!(stats, Stats { settled: 1, ..Stats::default() });
-        assert_eq!(now(space.list(None, None, 10)).entries.len(), 1);
+        assert_eq!(now(space.list(Filter::All, None, 10)).entries.len(), 1);
     }
     assert!(now(orders.forget(&key("a"))));
     assert!(store.namespace("orders").record("a").is_none() && nested.record("a").is_some());
@@ -249,14 +249,19 @@ fn lists_by_state_page_by_page() {
     clock.pass(10);
     let stats = Stats { issued: 1, running: 0, abandoned: 300, settled: 300, released: 1 };
     assert_eq!(now(store.stats()), stats);
-    for (state, count) in [(None, 602), (Some(State::Settled), 300), (Some(State::Issued), 1)] {
+    for (filter, count) in [
+        (Filter::All, 602),
+        (Filter::State(State::Settled), 300),
+        (Filter::State(State::Issued), 1),
+        (Filter::Abandoned, 300),
+    ] {
         let mut keys = Vec::new();
         let mut next = None;
         loop {
-            let page = now(store.list(state, next, 7));
+            let page = now(store.list(filter, next, 7));
             assert!(page.entries.len() <= 7);
             keys.extend(page.entries.iter().map(|entry| {
-                assert!(state.is_none_or(|state| state == entry.record.state));
+                assert!(filter.admits(&entry.record));
                 entry.key.key().to_owned()
             }));
             next = page.next;
@@ -273,10 +278,10 @@ fn lists_by_state_page_by_page() {
         assert_eq!(keys.len(), count);
     }
     for cursor in [vec![], vec![1; 7], vec![1; 9]] {
-        let error = try_now(store.list(None, Some(Cursor::from_bytes(cursor)), 1)).unwrap_err();
+        let error = try_now(store.list(Filter::All, Some(Cursor::from_bytes(cursor)), 1)).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Other);
     }
-    assert!(now(store.list(None, Some(Cursor::from_bytes(vec![255; 8])), 1)).next.is_none());
+    assert!(now(store.list(Filter::All, Some(Cursor::from_bytes(vec![255; 8])), 1)).next.is_none());
 }
 
 #[test]
