@@ -56,12 +56,14 @@ impl Exchange {
         }
     }
 
-    /// Reads what the client still sends, within bounds. A client that asks first (RFC 9110, section 10.1.1) has not
-    /// begun to send.
-    pub(crate) async fn drain<B: Body<Data = Bytes>>(headers: &HeaderMap, body: B) {
-        if !headers.contains_key(EXPECT) {
-            // Whether it ended in time makes no difference to the answer.
-            let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
-        }
+    /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
+    pub(crate) fn waits_for_a_word(headers: &HeaderMap) -> bool {
+        headers.contains_key(EXPECT)
+    }
+
+    /// Reads what the client still sends, within bounds.
+    pub(crate) async fn drain<B: Body<Data = Bytes>>(body: B) {
+        // Whether it ended in time makes no difference to the answer.
+        let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
     }
 }
