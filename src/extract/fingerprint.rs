@@ -78,8 +78,8 @@ impl fmt::Debug for FingerprintExtractor {
 /// Takes the fingerprint of the request as it came, byte by byte.
 pub(crate) fn of_bytes(parts: &Parts, body: &Bytes) -> Fingerprint {
     let uri = full_uri(parts);
-    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let content_type = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     let mut digest = Digest::new();
     digest.part(parts.method.as_str().as_bytes());
     digest.part(uri.path().as_bytes());
@@ -98,11 +98,11 @@ pub(crate) fn of_bytes(parts: &Parts, body: &Bytes) -> Fingerprint {
     Fingerprint::from_parts(Fingerprint::BYTES, digest.finish())
 }
 
-fn lower(digest: &mut Digest, media_type: &str) {
-    if media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        digest.part(media_type.to_ascii_lowercase().as_bytes());
+fn lower(digest: &mut Digest, media_type: &[u8]) {
+    if media_type.iter().any(u8::is_ascii_uppercase) {
+        digest.part(&media_type.to_ascii_lowercase());
     } else {
-        digest.part(media_type.as_bytes());
+        digest.part(media_type);
     }
 }
 

@@ -1,24 +1,23 @@
 //! Bodies of `multipart/form-data`, as far as a fingerprint has to know them.
 
 /// The boundary of a `multipart/form-data` media type (RFC 7578, RFC 2046 section 5.1.1).
-pub(super) fn boundary(content_type: &str) -> Option<&str> {
-    let (media_type, parameters) = content_type.split_once(';')?;
-    if !media_type.trim().eq_ignore_ascii_case("multipart/form-data") {
+pub(super) fn boundary(content_type: &[u8]) -> Option<&[u8]> {
+    let mut parts = content_type.split(|&byte| byte == b';');
+    if !parts.next()?.trim_ascii().eq_ignore_ascii_case(b"multipart/form-data") {
         return None;
     }
-    parameters.split(';').find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        let value = value.trim();
-        let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
-        (name.trim().eq_ignore_ascii_case("boundary") && !value.is_empty()).then_some(value)
+    parts.find_map(|parameter| {
+        let equals = parameter.iter().position(|&byte| byte == b'=')?;
+        let (name, value) = (parameter[..equals].trim_ascii(), parameter[equals + 1..].trim_ascii());
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        (name.eq_ignore_ascii_case(b"boundary") && !value.is_empty()).then_some(value)
     })
 }
 
 /// The body in pieces, with each delimiter's boundary taken out. A delimiter begins a line.
 ///
 /// A client draws a new boundary for every try. Two bodies have the same pieces only where they differ in nothing else.
-pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a str) -> impl Iterator<Item = &'a [u8]> {
-    let boundary = boundary.as_bytes();
+pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = Some(body);
     let mut at_start = true;
     std::iter::from_fn(move || {
@@ -51,16 +50,21 @@ mod tests {
     use super::*;
 
     fn of<'a>(body: &'a str, boundary: &'a str) -> Vec<&'a str> {
-        pieces(body.as_bytes(), boundary).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
+        pieces(body.as_bytes(), boundary.as_bytes()).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
     }
 
     #[test]
     fn boundaries() {
-        assert_eq!(boundary("multipart/form-data; boundary=abc"), Some("abc"));
-        assert_eq!(boundary("Multipart/Form-Data;charset=utf-8;Boundary=\"a b\""), Some("a b"));
-        assert_eq!(boundary("multipart/form-data"), None);
-        assert_eq!(boundary("multipart/form-data; boundary="), None);
-        assert_eq!(boundary("application/json; boundary=abc"), None);
+        for (content_type, expected) in [
+            ("multipart/form-data; boundary=abc", Some("abc")),
+            ("Multipart/Form-Data;charset=utf-8;Boundary=\"a b\"", Some("a b")),
+            ("multipart/form-data; a=\"\u{e9}\"; boundary=abc", Some("abc")),
+            ("multipart/form-data", None),
+            ("multipart/form-data; boundary=", None),
+            ("application/json; boundary=abc", None),
+        ] {
+            assert_eq!(boundary(content_type.as_bytes()), expected.map(str::as_bytes), "{content_type}");
+        }
     }
 
     #[test]
