@@ -59,6 +59,12 @@ impl Frames {
     }
 }
 
+impl FromIterator<Result<Frame<Bytes>, BoxError>> for Frames {
+    fn from_iter<I: IntoIterator<Item = Result<Frame<Bytes>, BoxError>>>(frames: I) -> Self {
+        Self { to_come: frames.into_iter().collect(), ..Self::default() }
+    }
+}
+
 impl Body for Frames {
     type Data = Bytes;
     type Error = BoxError;
