@@ -8,7 +8,7 @@ use tower_idempotency::{KeyError, Operation, key};
 
 use crate::{
     common::see,
-    lab::{Outcome, block_on, cases, layer, outcome, post},
+    lab::{KEY, Outcome, block_on, cases, layer, outcome, post},
 };
 
 fn is_key(text: &str) -> bool {
@@ -27,6 +27,17 @@ fn by_path(segment: &str) -> Option<(u16, String)> {
     let seen = block_on(async { see(app.oneshot(request).await.unwrap()).await });
     let text = if seen.status == 400 { seen.problem() } else { seen.body };
     Some((seen.status.as_u16(), text))
+}
+
+#[test]
+fn a_target_of_any_form_is_a_route() {
+    for (target, route) in
+        [("*", "*"), ("http://site:80/run?a#b", "/run"), ("site:80", ""), ("//run", "//run"), ("http://site", "/")]
+    {
+        let Some(request) = post(target, &[(KEY, b"k")], "") else { panic!("{target} is no target") };
+        let Outcome::Ran(key) = outcome(&layer(), request) else { panic!("{target} did not run") };
+        assert_eq!(key.route(), route, "{target}");
+    }
 }
 
 proptest! {
