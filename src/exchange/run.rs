@@ -11,7 +11,7 @@ use super::{
     codec,
 };
 use crate::{
-    body::{BoxError, Collected, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
+    body::{BoxError, Collected, Excess, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
     engine::{Admission, CatchUnwind, Ending, Run, Stage, Work},
     value::{Claim, Event, OnDuplicate, Record, RecordKey, Refusal, State, StoreErrorKind, WhileRunning},
 };
@@ -79,13 +79,19 @@ impl Exchange {
         let mut body = pin!(body);
         match collect(body.as_mut(), limit).await {
             Ok(body) => Ok(body),
-            Err(Failure::TooLong(_)) => {
-                Self::drain(&parts.headers, body).await;
+            Err(Failure::TooLong(Excess { read })) => {
+                // A client whose body was read has had its word, and sends.
+                if !read.is_empty() || !Self::waits_for_a_word(&parts.headers) {
+                    Self::drain(body).await;
+                }
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
             Err(Failure::Broken(_, error)) => {
-                let over_a_limit = is_over_a_limit(&*error.into());
-                Err(if over_a_limit { Refusal::BodyTooLarge(None) } else { Refusal::BodyIncomplete })
+                if !is_over_a_limit(&*error.into()) {
+                    return Err(Refusal::BodyIncomplete);
+                }
+                Self::drain(body).await;
+                Err(Refusal::BodyTooLarge(None))
             }
         }
     }

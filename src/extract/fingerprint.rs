@@ -229,11 +229,11 @@ fn of_head(parts: &Parts) -> Digest {
     digest
 }
 
-fn lower(digest: &mut Digest, media_type: &str) {
-    if media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        digest.part(media_type.to_ascii_lowercase().as_bytes());
+fn lower(digest: &mut Digest, media_type: &[u8]) {
+    if media_type.iter().any(u8::is_ascii_uppercase) {
+        digest.part(&media_type.to_ascii_lowercase());
     } else {
-        digest.part(media_type.as_bytes());
+        digest.part(media_type);
     }
 }
 

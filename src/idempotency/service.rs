@@ -70,11 +70,11 @@ where
             Begun::Pass(request) => ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed))),
             Begun::Refuse(parts, body, refusal) => {
                 let response = self.exchange.refuse(None, &refusal);
-                if body.is_end_stream() {
+                if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {
                     return ResponseFuture::ready(response);
                 }
                 let drain = async move {
-                    Exchange::drain(&parts.headers, body).await;
+                    Exchange::drain(body).await;
                     Ok(response)
                 };
                 ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), drain))
