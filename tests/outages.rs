@@ -1,0 +1,271 @@
+//! A store that is away, verb by verb and way by way: what clients are told, when, and what is left behind.
+#![cfg(all(feature = "memory", feature = "testing"))]
+
+mod bench;
+mod common;
+
+use bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
+use tokio::time::sleep;
+use tower_idempotency::{IdempotencyLayer, Leftovers, State, StoreErrorKind, StoreVerb};
+
+const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_fails_is_refused() {
+    for (way, after_effect) in ways() {
+        let bench = Bench::new();
+        way.befall(when(bench.faults.on(StoreVerb::Claim), after_effect));
+        let told = bench.told(ask("k")).await;
+        assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 1", way.held()), "{way:?}");
+        assert_eq!(bench.handler.runs(), 0, "{way:?}");
+
+        bench.faults.heal();
+        sleep(secs(1)).await;
+        assert!(bench.is_free("k").await, "{way:?}, after its effect: {after_effect}");
+        assert_eq!(bench.line(ask("k")).await, "201 run 1", "{way:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_fails_is_let_through_where_a_route_says_so() {
+    for (way, after_effect) in ways().chain([(Way::Fails(StoreErrorKind::Full), false)]) {
+        let bench = Bench::with(IdempotencyLayer::fail_open);
+        way.befall(when(bench.faults.on(StoreVerb::Claim), after_effect));
+        let told = bench.told(ask("k").takes(secs(1))).await;
+        assert_eq!((&*told.line, told.at), ("201 run 1", way.held() + secs(1)), "{way:?}");
+        assert_eq!(bench.handler.attempts(), "-", "without an `Operation`: {way:?}");
+
+        bench.faults.heal();
+        sleep(secs(1)).await;
+        assert!(bench.is_free("k").await, "{way:?}, after its effect: {after_effect}");
+        assert_eq!(bench.line(ask("k")).await, "201 run 2", "{way:?}");
+        assert_eq!(bench.line(ask("k")).await, "201 run 2, replayed", "{way:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_late_but_in_time_runs() {
+    for after_effect in [false, true] {
+        let bench = Bench::new();
+        Way::Late(secs(4)).befall(when(bench.faults.on(StoreVerb::Claim).once(), after_effect));
+        let told = bench.told(ask("k")).await;
+        assert_eq!((&*told.line, told.at), ("201 run 1", secs(4)));
+        assert_eq!(bench.line(ask("k")).await, "201 run 1, replayed");
+        assert_eq!(bench.faults.calls(StoreVerb::Release), 0, "nobody looks for a ghost");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_room_says_so_and_holds_no_ghost() {
+    let bench = Bench::new();
+    bench.faults.on(StoreVerb::Claim).once().fail(StoreErrorKind::Full);
+    assert_eq!(bench.line(ask("k")).await, "503 store-full, retry after 1");
+    sleep(LEASE).await;
+    assert_eq!(bench.faults.calls(StoreVerb::Release), 0);
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_takes_effect_after_its_caller_gave_up_holds_nothing() {
+    for arrives in [STORE_TIMEOUT + millis(1), STORE_TIMEOUT + secs(1), LEASE] {
+        let bench = Bench::behind(|store| Wire::new(store, arrives), |layer| layer);
+        let told = bench.told(ask("k")).await;
+        assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 1", STORE_TIMEOUT));
+        bench.until(arrives + millis(1)).await;
+        assert_eq!(bench.state("k").await, Some(State::Running), "it has arrived after {arrives:?}");
+        bench.until(arrives + secs(6)).await;
+        assert_eq!(bench.state("k").await, Some(State::Released), "after {arrives:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_during_its_claim_leaves_no_ghost() {
+    for after_effect in [false, true] {
+        let leftovers = Leftovers::new();
+        let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+        let gate = when(bench.faults.on(StoreVerb::Claim).once(), after_effect).hold();
+        let client = bench.send(ask("k"));
+        gate.reached(1).await;
+        client.abort();
+        assert!(client.await.unwrap_err().is_cancelled());
+        sleep(millis(200)).await;
+        assert!(bench.is_free("k").await, "after its effect: {after_effect}");
+        leftovers.drained().await;
+        assert!(bench.elapsed() < LEASE * 2, "nobody looks for ever");
+        assert_eq!(bench.handler.runs(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ghost_is_released_once_the_store_is_back() {
+    for (way, after_effect) in ways().filter(|(way, _)| !way.is_permanent()) {
+        let bench = Bench::with(|layer| layer.lease(LEASE * 20));
+        bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
+        way.befall(when(bench.faults.on(StoreVerb::Release), after_effect));
+        assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
+        bench.until(LEASE * 4).await;
+        assert_eq!(bench.is_free("k").await, after_effect, "{way:?}");
+        bench.faults.heal();
+        sleep(secs(10)).await;
+        assert_eq!(bench.state("k").await, Some(State::Released), "{way:?}");
+        assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    }
+}
+
+/// How a handler ends, which verb that takes, what its client and the next one are told.
+const ENDINGS: [(u16, StoreVerb, State, &str, &str); 2] = [
+    (201, StoreVerb::Settle, State::Settled, "201 run 1", "201 run 1, replayed"),
+    (500, StoreVerb::Release, State::Released, "500 run 1", "201 run 2"),
+];
+
+#[tokio::test(start_paused = true)]
+async fn an_ending_that_fails_once_is_tried_again() {
+    for (status, verb, state, first, next) in ENDINGS {
+        for (way, after_effect) in ways().filter(|(way, _)| !way.is_permanent()) {
+            let bench = Bench::new();
+            way.befall(when(bench.faults.on(verb).once(), after_effect));
+            let told = bench.told(ask("k").takes(secs(2)).ends(End::Answers(status))).await;
+            assert_eq!(told.line, first, "{verb} {way:?}");
+            assert!(told.at <= secs(2) + STORE_TIMEOUT, "{verb} {way:?}: {:?}", told.at);
+            sleep(secs(1)).await;
+            assert_eq!(bench.state("k").await, Some(state), "{verb} {way:?}");
+            assert_eq!(bench.line(ask("k")).await, next, "{verb} {way:?}");
+            assert_eq!(bench.log.count("lost: 1"), 0, "{verb} {way:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ending_is_recorded_once_the_store_is_back() {
+    for (status, verb, state, first, next) in ENDINGS {
+        for (way, after_effect) in ways().filter(|(way, _)| !way.is_permanent()) {
+            for away in [secs(20), LEASE * 20] {
+                let bench = Bench::new();
+                way.befall(when(bench.faults.on(verb), after_effect));
+                let told = bench.told(ask("k").takes(secs(2)).ends(End::Answers(status))).await;
+                assert_eq!(told.line, first, "{verb} {way:?}");
+                assert!(told.at <= secs(2) + STORE_TIMEOUT, "{verb} {way:?}: held for {:?}", told.at);
+                assert!(told.at > secs(1) + STORE_TIMEOUT || after_effect, "{verb} {way:?}: given up at {:?}", told.at);
+                bench.until(away).await;
+                if !after_effect {
+                    assert_eq!(bench.line(ask("k")).await, "409 request-in-progress, retry after 5", "{verb} {way:?}");
+                }
+                bench.faults.heal();
+                sleep(STORE_TIMEOUT + secs(2)).await;
+                assert_eq!(bench.state("k").await, Some(state), "{verb} {way:?}");
+                assert_eq!(bench.line(ask("k")).await, next, "{verb} {way:?}");
+                assert_eq!((bench.log.count("lost: 1"), bench.log.count("not recorded: settle")), (0, 0), "{way:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ending_that_fails_for_good_is_not_tried_again() {
+    for (status, verb, _, first, _) in ENDINGS {
+        for (way, _) in ways().filter(|(way, after_effect)| way.is_permanent() && !after_effect) {
+            let bench = Bench::new();
+            way.befall(bench.faults.on(verb));
+            let told = bench.told(ask("k").takes(secs(2)).ends(End::Answers(status))).await;
+            assert_eq!((&*told.line, told.at), (first, secs(2)), "{verb} {way:?}");
+            sleep(LEASE).await;
+            assert_eq!(bench.faults.calls(verb), 1, "{verb} {way:?}");
+            assert_eq!(bench.log.count(&format!("not recorded: {verb}")), 1, "{verb} {way:?}");
+            bench.faults.heal();
+            assert_eq!(bench.line(ask("k")).await, "201 run 2", "its claim has lapsed: {verb} {way:?}");
+            assert_eq!(bench.handler.attempts(), "1 2t");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_wholly_away_while_the_handler_runs_harms_nothing() {
+    // Longer than the lease, so that it lapses; nobody takes it over, as nobody can.
+    for (status, _, state, first, next) in ENDINGS {
+        for (way, _) in ways().filter(|(way, after_effect)| !way.is_permanent() && !after_effect) {
+            let bench = Bench::new();
+            let client = bench.send(ask("k").takes(secs(2)).ends(End::Answers(status)));
+            bench.until(secs(1)).await;
+            way.befall(bench.faults.on_all());
+            let told = client.await.unwrap();
+            assert_eq!(told.line, first, "{way:?}");
+            assert!(told.at <= secs(2) + STORE_TIMEOUT, "{way:?}: {:?}", told.at);
+            assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1", "{way:?}");
+            bench.until(LEASE * 3).await;
+            assert!(bench.record("k").await.unwrap().is_abandoned(), "{way:?}");
+            bench.faults.heal();
+            sleep(STORE_TIMEOUT * 2 + secs(2)).await;
+            assert_eq!(bench.state("k").await, Some(state), "{way:?}");
+            assert_eq!(bench.line(ask("k")).await, next, "{way:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ending_that_comes_back_too_late_leaves_the_winners_record_alone() {
+    let leftovers = Leftovers::new();
+    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    for verb in [StoreVerb::Renew, StoreVerb::Settle] {
+        UNAVAILABLE.befall(bench.faults.on(verb));
+    }
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    bench.until(LEASE + secs(1)).await;
+    let second = bench.send(ask("k").takes(secs(3)));
+    bench.until(LEASE + secs(2)).await;
+    bench.faults.heal();
+    assert_eq!(second.await.unwrap().line, "201 run 2");
+    leftovers.drained().await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 2, replayed");
+    assert_eq!((bench.log.count("lost: 1"), bench.handler.attempts()), (1, "1 2t".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_that_outlasts_the_leftovers_is_told() {
+    let leftovers = Leftovers::new().time(LEASE * 10);
+    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    for verb in [StoreVerb::Renew, StoreVerb::Settle] {
+        UNAVAILABLE.befall(bench.faults.on(verb));
+    }
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    assert_eq!(leftovers.count(), 1);
+    leftovers.drained().await;
+    assert_eq!(bench.log.count("not recorded: settle"), 1);
+    bench.faults.heal();
+    sleep(LEASE).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 2", "it has lapsed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_needs_no_write() {
+    let bench = Bench::new();
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    for verb in [StoreVerb::Renew, StoreVerb::Settle, StoreVerb::Release, StoreVerb::Changed] {
+        bench.faults.on(verb).hang();
+    }
+    let told = bench.told(ask("k")).await;
+    assert_eq!((&*told.line, told.at), ("201 run 1, replayed", secs(0)));
+    assert_eq!(bench.line(ask("k").body("other")).await, "422 key-reused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_that_fail_do_not_disturb_a_handler_that_nobody_overtakes() {
+    for (way, after_effect) in ways() {
+        let bench = Bench::new();
+        way.befall(when(bench.faults.on(StoreVerb::Renew), after_effect));
+        let told = bench.told(ask("k").takes(LEASE * 3)).await;
+        assert_eq!((&*told.line, told.at), ("201 run 1", LEASE * 3), "{way:?}");
+        assert_eq!(bench.line(ask("k")).await, "201 run 1, replayed", "{way:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_during_an_outage_frees_its_key_afterwards() {
+    let bench = Bench::new();
+    UNAVAILABLE.befall(bench.faults.on(StoreVerb::Release));
+    assert!(bench.send(ask("k").ends(End::Panics)).await.unwrap_err().is_panic());
+    assert!(bench.elapsed() <= STORE_TIMEOUT);
+    bench.until(secs(20)).await;
+    bench.faults.heal();
+    sleep(secs(2)).await;
+    assert_eq!(bench.state("k").await, Some(State::Released));
+}
