@@ -67,9 +67,12 @@ impl Run<'_> {
             }
             pause = (pause * 2).min(Duration::from_secs(1));
         }
-        let lost = self.work.is_lost();
+        if self.work.is_lost() {
+            // There is nothing of this run's left to end.
+            return Ending::Lost(None);
+        }
         self.go_on_in_background(how);
-        if lost { Ending::Lost(None) } else { Ending::Unrecorded }
+        Ending::Unrecorded
     }
 
     /// `None` means: try again.
