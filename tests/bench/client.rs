@@ -74,7 +74,6 @@ impl Handler {
         self.attempts.lock().unwrap().join(" ")
     }
 
-    /// Which run heard, after how long, that its claim is lost or may be.
     pub fn lost(&self, since: Instant) -> Vec<(usize, Duration)> {
         self.lost.lock().unwrap().iter().map(|&(run, at)| (run, at - since)).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! Time is Tokio's paused time. What a client was told, and what an observer heard, are lines of text, so that tests
 //! are tables of what should be seen.
-#![allow(dead_code, unreachable_pub)] // each test takes what it needs
+#![allow(dead_code, unreachable_pub, unused_imports)] // each test takes what it needs
 
 mod client;
 mod log;
@@ -141,6 +141,11 @@ impl Bench {
 
     pub fn elapsed(&self) -> Duration {
         self.begin.elapsed()
+    }
+
+    /// Which run heard, after how long, that its claim is lost or may be.
+    pub fn lost(&self) -> Vec<(usize, Duration)> {
+        self.handler.lost(self.begin)
     }
 
     /// Lets time pass until this long after the beginning.
