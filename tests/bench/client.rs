@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -61,6 +64,8 @@ pub struct Handler {
     pub runs: Counter,
     /// Attempts of the runs, in their order, with a `t` for a takeover; `-` for a run without protection.
     attempts: Arc<Mutex<Vec<String>>>,
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
     /// Which run heard when that it lost its claim.
     lost: Arc<Mutex<Vec<(usize, Instant)>>>,
 }
@@ -74,12 +79,18 @@ impl Handler {
         self.attempts.lock().unwrap().join(" ")
     }
 
+    /// How many ran at once, at most.
+    pub fn at_once(&self) -> usize {
+        self.most.load(Ordering::SeqCst)
+    }
+
     pub fn lost(&self, since: Instant) -> Vec<(usize, Duration)> {
         self.lost.lock().unwrap().iter().map(|&(run, at)| (run, at - since)).collect()
     }
 
     async fn run(self, does: Does, operation: Option<Operation>) -> Result<Response<Full<Bytes>>, &'static str> {
         let run = self.runs.next();
+        let _running = Running::new(&self);
         let attempt = operation.as_ref().map_or("-".to_owned(), |operation| {
             format!("{}{}", operation.attempt(), if operation.is_takeover() { "t" } else { "" })
         });
@@ -105,6 +116,23 @@ impl Handler {
             End::Panics => panic!("a handler that panics"),
             End::Fails => Err("a handler that fails"),
         }
+    }
+}
+
+/// Counts a run for as long as it goes on.
+struct Running(Arc<AtomicUsize>);
+
+impl Running {
+    fn new(handler: &Handler) -> Self {
+        let running = handler.running.fetch_add(1, Ordering::SeqCst) + 1;
+        handler.most.fetch_max(running, Ordering::SeqCst);
+        Self(handler.running.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
