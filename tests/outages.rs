@@ -269,3 +269,22 @@ async fn a_handler_that_panics_during_an_outage_frees_its_key_afterwards() {
     sleep(secs(2)).await;
     assert_eq!(bench.state("k").await, Some(State::Released));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_ghosts_of_an_outage_do_not_take_the_place_of_work() {
+    let leftovers = Leftovers::new().limit(10);
+    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    bench.faults.on(StoreVerb::Claim).hang();
+    let refused: Vec<_> = (0..20).map(|number| bench.send(ask(&format!("ghost-{number}")))).collect();
+    for client in refused {
+        assert_eq!(client.await.unwrap().line, "503 store-unavailable, retry after 1");
+    }
+    bench.faults.heal();
+    bench.log.take();
+    let client = bench.send(ask("k").takes(secs(2)));
+    sleep(secs(1)).await;
+    client.abort();
+    assert!(client.await.unwrap_err().is_cancelled());
+    leftovers.drained().await;
+    assert_eq!(bench.log.take(), ["claimed: 1", "detached", "settled"]);
+}

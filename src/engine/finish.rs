@@ -3,7 +3,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::{Run, Stage, Work, bounded::bounded};
+use super::{Run, Stage, Work, bounded::bounded, leftovers::Kind};
 use crate::{
     store::{Finished, StoreFuture},
     value::{Event, Record, Release, Settlement, StoreVerb},
@@ -128,7 +128,7 @@ impl Run<'_> {
             }
         };
         let adopted = match &self.work.runtime {
-            Some(runtime) => self.engine.leftovers.adopt(runtime, go_on, not_recorded).is_ok(),
+            Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, go_on, not_recorded).is_ok(),
             None => false,
         };
         if !adopted {
