@@ -4,9 +4,11 @@
 mod bench;
 mod common;
 
+use std::time::Duration;
+
 use bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, Leftovers, State, StoreErrorKind, StoreVerb};
+use tower_idempotency::{IdempotencyLayer, Leftovers, Policy, State, StoreErrorKind, StoreVerb, WhileRunning};
 
 const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
 
@@ -287,4 +289,49 @@ async fn the_ghosts_of_an_outage_do_not_take_the_place_of_work() {
     assert!(client.await.unwrap_err().is_cancelled());
     leftovers.drained().await;
     assert_eq!(bench.log.take(), ["claimed: 1", "detached", "settled"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn times_without_end_are_times() {
+    let ever = Duration::MAX;
+    let bench = Bench::with(|layer| {
+        let policy = Policy::replay().lease(ever).retention(ever).while_running(WhileRunning::Wait(ever));
+        layer.policy(policy).store_timeout(ever)
+    });
+    bench.faults.on(StoreVerb::Claim).once().after_effect().fail(StoreErrorKind::Unavailable);
+    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
+    bench.faults.on(StoreVerb::Settle).times(20).fail(StoreErrorKind::Unavailable);
+    bench.faults.on(StoreVerb::Changed).once().fail(StoreErrorKind::Unavailable);
+    let clients = [bench.send(ask("k").takes(LEASE)), bench.send(ask("k").takes(LEASE))];
+    let mut lines = Vec::new();
+    for client in clients {
+        lines.push(client.await.unwrap().line);
+    }
+    assert_eq!(lines, ["201 run 1", "201 run 1, replayed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_while_its_answer_is_recorded_leaves_a_record() {
+    for (status, verb, state, _, _) in ENDINGS {
+        let bench = Bench::with(IdempotencyLayer::attached);
+        bench.faults.on(verb).times(3).fail(StoreErrorKind::Unavailable);
+        let client = bench.send(ask("k").ends(End::Answers(status)));
+        bench.faults.called(verb, 2).await;
+        client.abort();
+        assert!(client.await.unwrap_err().is_cancelled());
+        sleep(secs(1)).await;
+        assert_eq!(bench.state("k").await, Some(state), "once the handler has ended, attached or not");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_a_place_among_the_leftovers_is_given_up() {
+    let bench = Bench::with(|layer| layer.leftovers(Leftovers::new().limit(0)));
+    bench.faults.on(StoreVerb::Settle).fail(StoreErrorKind::Unavailable);
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    assert_eq!(bench.log.count("not recorded: settle"), 1);
+    bench.faults.heal();
+    sleep(LEASE).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 2");
+    assert_eq!(bench.handler.attempts(), "1 2t");
 }

@@ -51,13 +51,13 @@ impl Run<'_> {
         // From here on it has to be finished, attached or not.
         self.work.enter(Stage::Claimed);
         self.ending = true;
-        let give_up = Instant::now() + self.engine.store_timeout;
+        let start = Instant::now();
         if let Some(ending) = self.try_once(&how, self.engine.store_timeout).await {
             return ending;
         }
         let mut pause = Duration::from_millis(20);
         loop {
-            let left = give_up.saturating_duration_since(Instant::now() + pause);
+            let left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
             if left.is_zero() {
                 break;
             }
