@@ -86,22 +86,16 @@ async fn of_a_request_that_runs() {
 #[tokio::test(start_paused = true)]
 async fn of_a_store_that_fails() {
     use StoreVerb::{Changed, Claim, Release, Renew, Settle};
-    let again = "failed to settle: Unavailable, again";
+    let again = "settle failed: Unavailable, again";
     let cases: [(StoreVerb, usize, StoreErrorKind, Ask, &[&str]); 8] = [
-        (
-            Claim,
-            1,
-            StoreErrorKind::Unavailable,
-            ask("k"),
-            &["failed to claim: Unavailable", "refused: store-unavailable"],
-        ),
-        (Claim, 1, StoreErrorKind::Full, ask("k"), &["failed to claim: Full", "refused: store-full"]),
+        (Claim, 1, StoreErrorKind::Unavailable, ask("k"), &["claim failed: Unavailable", "refused: store-unavailable"]),
+        (Claim, 1, StoreErrorKind::Full, ask("k"), &["claim failed: Full", "refused: store-full"]),
         (
             Renew,
             1,
             StoreErrorKind::Timeout,
             ask("k").takes(secs(12)),
-            &["claimed: 1", "failed to renew: Timeout, again", "settled"],
+            &["claimed: 1", "renew failed: Timeout, again", "settled"],
         ),
         (Settle, 2, StoreErrorKind::Unavailable, ask("k"), &["claimed: 1", again, again, "settled"]),
         (
@@ -109,21 +103,21 @@ async fn of_a_store_that_fails() {
             1,
             StoreErrorKind::Misconfigured,
             ask("k"),
-            &["claimed: 1", "failed to settle: Misconfigured", "not recorded: settle"],
+            &["claimed: 1", "settle failed: Misconfigured", "not recorded: settle"],
         ),
         (
             Release,
             1,
             StoreErrorKind::Unavailable,
             ask("k").ends(End::Answers(500)),
-            &["claimed: 1", "failed to release: Unavailable, again", "released"],
+            &["claimed: 1", "release failed: Unavailable, again", "released"],
         ),
         (
             Release,
             1,
             StoreErrorKind::Corrupt,
             ask("k").ends(End::Answers(500)),
-            &["claimed: 1", "failed to release: Corrupt", "not recorded: release"],
+            &["claimed: 1", "release failed: Corrupt", "not recorded: release"],
         ),
         (Changed, 1, StoreErrorKind::Other, ask("k"), &["claimed: 1", "settled"]),
     ];
@@ -140,7 +134,7 @@ async fn of_a_store_that_does_not_answer() {
     bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
     let asks = [ask("k").takes(secs(1))];
     // What is released is the claim that took effect.
-    assert_eq!(heard(&bench, asks).await, ["failed to claim: Timeout", "failed open", "released"]);
+    assert_eq!(heard(&bench, asks).await, ["claim failed: Timeout", "failed open", "released"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +143,7 @@ async fn of_a_store_that_cannot_be_waited_at() {
     bench.faults.on(StoreVerb::Changed).once().fail(StoreErrorKind::Unavailable);
     let first = bench.send(ask("k").takes(secs(2)));
     tokio::task::yield_now().await;
-    let expected = ["claimed: 1", "failed to changed: Unavailable, again", "settled", "replayed"];
+    let expected = ["claimed: 1", "changed failed: Unavailable, again", "settled", "replayed"];
     assert_eq!(heard(&bench, [ask("k")]).await, expected);
     first.await.unwrap();
 }
@@ -162,13 +156,13 @@ async fn of_a_claim_that_is_overtaken() {
     let first = bench.send(ask("k").takes(LEASE + secs(9)));
     bench.until(LEASE + secs(1)).await;
     let failed = bench.log.take();
-    assert_eq!(failed[..2], ["claimed: 1", "failed to renew: Unavailable, again"]);
+    assert_eq!(failed[..2], ["claimed: 1", "renew failed: Unavailable, again"]);
     assert_eq!(
         heard(&bench, [ask("k").ends(End::Answers(500)), ask("k")]).await,
         ["taken over: 2", "released", "claimed: 3", "settled"]
     );
     first.await.unwrap();
-    assert_eq!(bench.log.take(), ["failed to renew: Timeout, again", "lost: 1", "replayed"]);
+    assert_eq!(bench.log.take(), ["renew failed: Timeout, again", "lost: 1", "replayed"]);
 }
 
 /// Sends a request of three seconds whose client leaves after one.

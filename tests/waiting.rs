@@ -216,7 +216,7 @@ async fn a_claim_that_fails_after_the_waiting_is_told_within_the_store_timeout()
     let told = waiting.await.unwrap();
     assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 1", secs(2) + STORE_TIMEOUT));
     assert_eq!(first.await.unwrap().line, "201 run 1");
-    assert_eq!(bench.log.count("failed to claim: Timeout"), 1);
+    assert_eq!(bench.log.count("claim failed: Timeout"), 1);
     bench.faults.on(StoreVerb::Claim).fail(StoreErrorKind::Unavailable);
     assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
 }

@@ -31,7 +31,7 @@ impl Observer for Log {
             Event::Released { .. } => "released".to_owned(),
             Event::ClaimLost { attempt, .. } => format!("lost: {attempt}"),
             Event::StoreFailed { verb, error, retried, .. } => {
-                format!("failed to {verb}: {:?}{}", error.kind(), if retried { ", again" } else { "" })
+                format!("{verb} failed: {:?}{}", error.kind(), if retried { ", again" } else { "" })
             }
             Event::NotRecorded { verb, .. } => format!("not recorded: {verb}"),
             Event::FailedOpen { .. } => "failed open".to_owned(),
