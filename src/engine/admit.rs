@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{Engine, Run, Stage, Work, bounded::bounded, ghost::Ghost};
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
     value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreErrorKind, StoreVerb},
 };
 
-/// How long to wait before asking a store again that could not be waited at.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait before asking a store again that could not be waited at: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// May this request run?
 pub(crate) enum Admission<'a> {
@@ -43,6 +43,7 @@ impl Engine {
     ) -> Admission<'a> {
         let start = Instant::now();
         let mut sent = start;
+        let mut pause = PAUSES.0;
         loop {
             let ghost = Ghost::new(self, work, key, claim);
             let claimed = match bounded(self.store.claim(key, claim), self.store_timeout).await {
@@ -68,7 +69,9 @@ impl Engine {
                     if within.is_zero() {
                         return Admission::Running(left);
                     }
-                    self.wait(key, holder, within).await;
+                    if !self.wait(key, holder, within, pause).await {
+                        pause = (pause * 2).min(PAUSES.1);
+                    }
                     sent = Instant::now();
                 }
                 Claimed::Settled(payload) => return Admission::Settled(payload),
@@ -82,12 +85,14 @@ impl Engine {
         }
     }
 
-    /// Waits until the claim of `holder` may have ended, for `within` at most.
-    async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration) {
-        let limit = within + self.store_timeout;
-        if let Err(error) = bounded(self.store.changed(key, holder, within), limit).await {
-            self.report(&Event::StoreFailed { key, verb: StoreVerb::Changed, error: &error, retried: true });
-            sleep(PAUSE.min(within)).await;
-        }
+    /// Waits until the claim of `holder` may have ended, for `within` at most. Where the store cannot be waited at, it
+    /// waits for `pause` and says so.
+    async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration, pause: Duration) -> bool {
+        let start = Instant::now();
+        // A store that is late to say that the time is over has not failed; its client does not wait for it either.
+        let Ok(Err(error)) = timeout(within, self.store.changed(key, holder, within)).await else { return true };
+        self.report(&Event::StoreFailed { key, verb: StoreVerb::Changed, error: &error, retried: true });
+        sleep(pause.min(within.saturating_sub(start.elapsed()))).await;
+        false
     }
 }

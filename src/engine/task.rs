@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{Engine, Stage, Work};
+use super::{Engine, Stage, Work, leftovers::Kind};
 use crate::value::Event;
 
 /// A run in its caller's task, which the runtime finishes if the caller drops it after the claim.
@@ -65,7 +65,7 @@ impl<T: 'static> Drop for Task<T> {
         let (engine, late) = (self.engine.clone(), key.clone());
         let too_long = move |after| engine.report(&Event::Dropped { key: &late, after: Some(after) });
         let adopted = match &self.work.runtime {
-            Some(runtime) => self.engine.leftovers.adopt(runtime, rest, too_long).is_ok(),
+            Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, rest, too_long).is_ok(),
             None => false,
         };
         self.engine.report(&if adopted { Event::Detached { key } } else { Event::Dropped { key, after: None } });

@@ -133,7 +133,7 @@ impl Policy {
 
     /// How long the record of a running request outlives its last renewal.
     pub(crate) fn horizon(&self) -> Duration {
-        let horizon = self.retention.max(self.lease * 10);
+        let horizon = self.retention.max(self.lease.saturating_mul(10));
         match self.after_crash {
             AfterCrash::RunAgain => horizon,
             AfterCrash::Never => horizon.max(UNRECONCILED),
