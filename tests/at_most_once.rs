@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, secs};
 use tower_idempotency::{
-    AfterCrash, Claimant, IdempotencyLayer, Keep, Leftovers, Policy, Release, Settlement, State, StoreErrorKind,
-    StoreVerb,
-    store::{Finished, Operator},
+    AfterCrash, IdempotencyLayer, Keep, Leftovers, Policy, StoreErrorKind, StoreVerb,
+    store::{Claimant, Finished, Operator, Release, Settlement, State},
 };
 
 const DAY: Duration = secs(24 * 60 * 60);

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bench::{Ask, Bench, End, LEASE, STORE_TIMEOUT, Way, ask, millis, secs, when};
 use tokio::{task::JoinHandle, time::sleep};
-use tower_idempotency::{IdempotencyLayer, Leftovers, State, StoreErrorKind, StoreVerb, WhileRunning};
+use tower_idempotency::{IdempotencyLayer, Leftovers, StoreErrorKind, StoreVerb, WhileRunning, store::State};
 
 const SEEDS: u64 = 60;
 const PATIENCE: Duration = secs(20);

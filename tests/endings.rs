@@ -6,7 +6,7 @@ mod common;
 
 use bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, ask, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, Leftovers, State, StoreErrorKind, StoreVerb};
+use tower_idempotency::{IdempotencyLayer, Leftovers, StoreErrorKind, StoreVerb, store::State};
 
 const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
 

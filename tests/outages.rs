@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench::{Bench, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, Leftovers, Policy, State, StoreErrorKind, StoreVerb, WhileRunning};
+use tower_idempotency::{IdempotencyLayer, Leftovers, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State};
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_fails_is_refused() {

@@ -44,16 +44,20 @@ impl Engine {
         let start = Instant::now();
         let mut sent = start;
         let mut pause = PAUSES.0;
+        let mut running = None;
+        // A grant that comes when its lease is over may have been taken over already.
+        let limit = self.store_timeout.min(claim.lease);
         loop {
             let ghost = Ghost::new(self, work, key, claim);
-            let claimed = match bounded(self.store.claim(key, claim), self.store_timeout).await {
+            let claimed = match bounded(self.store.claim(key, claim), limit).await {
                 Ok(claimed) => claimed,
                 Err(error) => {
                     self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                     if error.is_without_effect() {
                         ghost.laid();
                     }
-                    return Admission::Failed(error);
+                    // Not even a route that fails open runs beside a run that is known to be going on.
+                    return running.map_or(Admission::Failed(error), Admission::Running);
                 }
             };
             ghost.laid();
@@ -65,6 +69,7 @@ impl Engine {
                     return Admission::Run(Run::new(self, work, key, claim, granted, sent));
                 }
                 Claimed::Running { holder, left } => {
+                    running = Some(left);
                     let within = patience.saturating_sub(start.elapsed()).min(left);
                     if within.is_zero() {
                         return Admission::Running(left);

@@ -15,8 +15,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Record, RecordKey, State, StoreErrorKind,
-    store::{Operator, Store},
+    IdempotencyLayer, MemoryStore, RecordKey, StoreErrorKind,
+    store::{Operator, Record, State, Store},
     testing::{Fault, Faults, FaultyStore},
 };
 

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    Claim, Claimant, Issue, RecordKey, Release, Settlement,
-    store::{Claimed, Finished, Issued, Renewed, Store, StoreFuture},
+    RecordKey,
+    store::{Claim, Claimant, Claimed, Finished, Issue, Issued, Release, Renewed, Settlement, Store, StoreFuture},
 };
 
 /// A store at the other end of a wire: what was sent arrives after a while, whether or not its sender still waits.
