@@ -15,7 +15,7 @@ use tower_idempotency::{
 const DAY: Duration = secs(24 * 60 * 60);
 
 fn at_most_once(layer: IdempotencyLayer) -> IdempotencyLayer {
-    layer.policy(Policy::at_most_once().lease(LEASE))
+    layer.policy(Policy::at_most_once().lease(LEASE).retry_after(Duration::from_secs(5)))
 }
 
 /// A run that is dropped half-way, as by a crash.
@@ -187,7 +187,7 @@ async fn an_answer_that_the_store_never_took_is_unknown() {
 async fn a_claim_without_a_run_leaves_nothing_unknown() {
     let bench = Bench::with(at_most_once);
     bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
-    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
+    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 5");
     bench.until(STORE_TIMEOUT + secs(1)).await;
     assert_eq!(bench.state("k").await, Some(State::Released));
     assert_eq!(bench.line(ask("k")).await, "201 run 1");

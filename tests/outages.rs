@@ -16,7 +16,7 @@ async fn a_claim_that_fails_is_refused() {
         let bench = Bench::new();
         way.befall(when(bench.faults.on(StoreVerb::Claim), after_effect));
         let told = bench.told(ask("k")).await;
-        assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 1", way.held()), "{way:?}");
+        assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 5", way.held()), "{way:?}");
         assert_eq!(bench.handler.runs(), 0, "{way:?}");
 
         bench.faults.heal();
@@ -59,7 +59,7 @@ async fn a_claim_that_is_late_but_in_time_runs() {
 async fn a_store_without_room_says_so_and_holds_no_ghost() {
     let bench = Bench::new();
     bench.faults.on(StoreVerb::Claim).once().fail(StoreErrorKind::Full);
-    assert_eq!(bench.line(ask("k")).await, "503 store-full, retry after 1");
+    assert_eq!(bench.line(ask("k")).await, "503 store-full, retry after 5");
     sleep(LEASE).await;
     assert_eq!(bench.faults.calls(StoreVerb::Release), 0);
     assert_eq!(bench.line(ask("k")).await, "201 run 1");
@@ -70,7 +70,7 @@ async fn a_claim_that_takes_effect_after_its_caller_gave_up_holds_nothing() {
     for arrives in [STORE_TIMEOUT + millis(1), STORE_TIMEOUT + secs(1), LEASE] {
         let bench = Bench::behind(|store| Wire::new(store, arrives), |layer| layer);
         let told = bench.told(ask("k")).await;
-        assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 1", STORE_TIMEOUT));
+        assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 5", STORE_TIMEOUT));
         bench.until(arrives + millis(1)).await;
         assert_eq!(bench.state("k").await, Some(State::Running), "it has arrived after {arrives:?}");
         bench.until(arrives + secs(6)).await;
@@ -102,7 +102,7 @@ async fn a_ghost_is_released_once_the_store_is_back() {
         let bench = Bench::with(|layer| layer.lease(LEASE * 20));
         bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
         way.befall(when(bench.faults.on(StoreVerb::Release), after_effect));
-        assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
+        assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 5");
         bench.until(LEASE * 4).await;
         assert_eq!(bench.is_free("k").await, after_effect, "{way:?}");
         bench.faults.heal();
@@ -142,7 +142,7 @@ async fn the_ghosts_of_an_outage_do_not_take_the_place_of_work() {
     bench.faults.on(StoreVerb::Claim).hang();
     let refused: Vec<_> = (0..20).map(|number| bench.send(ask(&format!("ghost-{number}")))).collect();
     for client in refused {
-        assert_eq!(client.await.unwrap().line, "503 store-unavailable, retry after 1");
+        assert_eq!(client.await.unwrap().line, "503 store-unavailable, retry after 5");
     }
     bench.faults.heal();
     bench.log.take();

@@ -214,11 +214,11 @@ async fn a_claim_that_fails_after_the_waiting_is_told_within_the_store_timeout()
     tokio::task::yield_now().await;
     bench.faults.on(StoreVerb::Claim).hang();
     let told = waiting.await.unwrap();
-    assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 1", secs(2) + STORE_TIMEOUT));
+    assert_eq!((&*told.line, told.at), ("503 store-unavailable, retry after 5", secs(2) + STORE_TIMEOUT));
     assert_eq!(first.await.unwrap().line, "201 run 1");
     assert_eq!(bench.log.count("claim failed: Timeout"), 1);
     bench.faults.on(StoreVerb::Claim).fail(StoreErrorKind::Unavailable);
-    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
+    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 5");
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,4 +267,16 @@ async fn replies_of_ones_own() {
         assert_eq!(first.await.unwrap().line, "201 run 1");
         assert_eq!(bench.line(ask("k")).await, "200 k is done");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_that_fails_open_does_not_run_beside_a_run_that_is_known() {
+    let bench = Bench::with(|layer| patient(secs(20))(layer).fail_open());
+    let first = bench.send(ask("k").takes(secs(2)));
+    bench.until(secs(1)).await;
+    let waiting = bench.send(ask("k"));
+    tokio::task::yield_now().await;
+    bench.faults.on(StoreVerb::Claim).hang();
+    assert_eq!(waiting.await.unwrap().line, "409 request-in-progress, retry after 5");
+    assert_eq!(first.await.unwrap().line, "201 run 1");
 }

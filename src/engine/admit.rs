@@ -24,8 +24,8 @@ pub(crate) enum Admission<'a> {
     Mismatch(Mismatch),
     /// It was begun, must not be run again, and nobody knows how it ended.
     OutcomeUnknown,
-    /// The store failed.
-    Failed(StoreError),
+    /// The store failed. Before that it said, perhaps, that another one runs, for that long at least.
+    Failed { error: StoreError, running: Option<Duration> },
 }
 
 impl Engine {
@@ -56,8 +56,7 @@ impl Engine {
                     if error.is_without_effect() {
                         ghost.laid();
                     }
-                    // Not even a route that fails open runs beside a run that is known to be going on.
-                    return running.map_or(Admission::Failed(error), Admission::Running);
+                    return Admission::Failed { error, running };
                 }
             };
             ghost.laid();
@@ -84,7 +83,7 @@ impl Engine {
                 Claimed::OutcomeUnknown => return Admission::OutcomeUnknown,
                 Claimed::NotIssued | Claimed::Foreign => {
                     let error = StoreError::new(StoreErrorKind::Corrupt, "a record of another kind has this key");
-                    return Admission::Failed(error);
+                    return Admission::Failed { error, running };
                 }
             }
         }

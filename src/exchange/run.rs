@@ -53,15 +53,16 @@ impl Exchange {
         };
         match self.engine.admit(&work, &key, &claim, stage, patience).await {
             Admission::Run(run) => self.handle(run, &work, &key, &claim, inner, parts, body).await,
-            Admission::Failed(error) if self.fail_open => {
+            Admission::Failed { running: None, .. } if self.fail_open => {
                 self.engine.report(&Event::FailedOpen { key: &key });
-                drop(error);
                 pass(&mut inner, parts, body).await
             }
-            Admission::Failed(error) if error.kind() == StoreErrorKind::Full => {
+            // Not beside a run that is known to be going on.
+            Admission::Failed { running: Some(left), .. } if self.fail_open => Ok(self.running(&key, left)),
+            Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
                 Ok(self.refuse(Some(&key), &Refusal::StoreFull))
             }
-            Admission::Failed(_) => Ok(self.refuse(Some(&key), &Refusal::StoreUnavailable)),
+            Admission::Failed { .. } => Ok(self.refuse(Some(&key), &Refusal::StoreUnavailable)),
             Admission::Running(left) => Ok(self.running(&key, left)),
             Admission::Settled(payload) => Ok(self.duplicate(&key, payload.as_ref())),
             Admission::Mismatch(mismatch) => Ok(self.refuse(Some(&key), &Refusal::KeyReused(mismatch))),

@@ -72,8 +72,8 @@ impl Way {
     }
 
     pub fn is_permanent(self) -> bool {
-        use StoreErrorKind::{Corrupt, Misconfigured, Other};
-        matches!(self, Self::Fails(Misconfigured | Corrupt | Other))
+        use StoreErrorKind::{Corrupt, Misconfigured};
+        matches!(self, Self::Fails(Misconfigured | Corrupt))
     }
 }
 
@@ -118,6 +118,7 @@ impl Bench {
         let store = FaultyStore::new(MemoryStore::new());
         let (faults, log) = (store.faults(), Log::default());
         let layer = IdempotencyLayer::new(between(store.clone()))
+            .retry_after(secs(5))
             .route("orders")
             .lease(LEASE)
             .store_timeout(STORE_TIMEOUT)
