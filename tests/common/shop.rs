@@ -12,7 +12,7 @@ use tokio::{task::yield_now, time::Instant};
 use tower::{Layer, Service, service_fn, util::BoxCloneService};
 use tower_idempotency::{
     IdempotencyLayer, Leftovers, MemoryStore, Operation, Record, RecordKey, RequestBody, ResponseBody,
-    store::{Operator, Store},
+    store::Operator,
     testing::{Faults, FaultyStore},
 };
 
@@ -39,6 +39,8 @@ const REQUEST: &[Step] = &[Pend, Data("two "), Pend, Pend, Data("apples"), Pend,
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub status: u16,
+    /// The first attempt fails after its time.
+    pub fails_first: bool,
     pub content_type: &'static str,
     pub body: &'static [Step],
     pub takes: Duration,
@@ -47,6 +49,7 @@ pub struct Order {
 impl Order {
     pub const DONE: Self = Self {
         status: 201,
+        fails_first: false,
         content_type: "text/plain",
         body: &[Pend, Data("do"), Pend, Pend, Data("ne"), Pend, Trailer("x-sum", "2"), Pend],
         takes: Duration::from_secs(25),
@@ -78,8 +81,8 @@ pub struct Shop {
     pub store: MemoryStore,
     pub faults: Faults,
     pub leftovers: Leftovers,
+    waiting: Arc<()>,
     pub runs: Runs,
-    pub layer: IdempotencyLayer,
     pub service: Shopper,
 }
 
@@ -106,7 +109,8 @@ impl Shop {
         let faulty = FaultyStore::new(store.clone());
         let faults = faulty.faults();
         let leftovers = Leftovers::new();
-        let way: Arc<dyn Store> = if over_a_wire { Arc::new(Wire(faulty)) } else { Arc::new(faulty) };
+        let waiting = Arc::new(());
+        let way = Wire { store: faulty, over_a_wire, waiting: waiting.clone() };
         let layer = IdempotencyLayer::new(way).leftovers(leftovers.clone()).store_timeout(STORE_TIMEOUT).lease(LEASE);
         let layer = adjust(layer);
         let service = service_fn(move |request| {
@@ -114,7 +118,7 @@ impl Shop {
             async move { Ok(answer.await) }
         });
         let service = BoxCloneService::new(layer.layer(service));
-        Self { store, faults, leftovers, runs: Runs::default(), layer, service }
+        Self { store, faults, leftovers, waiting, runs: Runs::default(), service }
     }
 
     pub fn call(&self) -> impl Future<Output = Answer> + Send + Unpin + use<> {
@@ -141,9 +145,14 @@ impl Shop {
         }
     }
 
+    /// How many calls to the store wait for a change.
+    pub fn waiting(&self) -> usize {
+        // The layer has one, and this the other.
+        Arc::strong_count(&self.waiting) - 2
+    }
+
     pub async fn record(&self) -> Option<Record> {
-        let key = RecordKey::new("/orders", None, "key").unwrap();
-        self.store.inspect(&key).await.unwrap()
+        self.store.inspect(&record_key()).await.unwrap()
     }
 }
 
@@ -154,12 +163,17 @@ pub async fn look(answer: Answer) -> Seen {
     see(Response::from_parts(parts, Full::new(body))).await
 }
 
+pub fn record_key() -> RecordKey {
+    RecordKey::new("/orders", None, "key").unwrap()
+}
+
 pub fn request(body: &[Step]) -> Request<Steps> {
     Request::post("/orders").header("Idempotency-Key", "key").body(Steps::new(body)).unwrap()
 }
 
 async fn work(request: Request<RequestBody<Steps>>, order: Order, runs: Runs) -> Response<Steps> {
-    runs.start(request.extensions().get::<Operation>().expect("an operation").attempt());
+    let attempt = request.extensions().get::<Operation>().expect("an operation").attempt();
+    runs.start(attempt);
     let body = request.into_body().collect().await.expect("a whole body");
     assert_eq!(body.trailers().map(|trailers| trailers["x-sum"].as_bytes()), Some(&b"1"[..]));
     assert_eq!(body.to_bytes(), "two apples");
@@ -167,6 +181,7 @@ async fn work(request: Request<RequestBody<Steps>>, order: Order, runs: Runs) ->
     tokio::time::sleep(order.takes).await;
     yield_now().await;
     runs.ended.next();
-    let answer = Response::builder().status(order.status).header(CONTENT_TYPE, order.content_type);
+    let status = if order.fails_first && attempt == 1 { 500 } else { order.status };
+    let answer = Response::builder().status(status).header(CONTENT_TYPE, order.content_type);
     answer.body(Steps::new(order.body)).unwrap()
 }

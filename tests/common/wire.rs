@@ -1,28 +1,33 @@
 //! The way to a store.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tower_idempotency::{
-    Claim, Claimant, Issue, MemoryStore, RecordKey, Release, Settlement, StoreError,
+    Claim, Claimant, Issue, MemoryStore, RecordKey, Release, Settlement,
     store::{Claimed, Finished, Issued, Renewed, Store, StoreFuture},
     testing::FaultyStore,
 };
 
-/// A store as one sees it over a network: what was sent gets there, though its sender may have left.
+/// Passes calls on. Over a wire, what was sent gets there, though its sender may have left.
 #[derive(Clone, Debug)]
-pub struct Wire(pub FaultyStore<MemoryStore>);
-
-fn sent<'a, T: Send + 'static>(
-    call: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> StoreFuture<'a, T> {
-    StoreFuture::new(async move { tokio::spawn(call).await.expect("a store does not panic") })
+pub struct Wire {
+    pub store: FaultyStore<MemoryStore>,
+    pub over_a_wire: bool,
+    /// Each call of `changed` that goes on has a clone of it.
+    pub waiting: Arc<()>,
 }
 
 macro_rules! verbs {
     ($($verb:ident($argument:ty) -> $answer:ty;)*) => {
         $(fn $verb<'a>(&'a self, key: &'a RecordKey, argument: &'a $argument) -> StoreFuture<'a, $answer> {
-            let (store, key, argument) = (self.0.clone(), key.clone(), argument.clone());
-            sent(async move { store.$verb(&key, &argument).await })
+            if !self.over_a_wire {
+                return self.store.$verb(key, argument);
+            }
+            let (store, key, argument) = (self.store.clone(), key.clone(), argument.clone());
+            StoreFuture::new(async move {
+                let sent = tokio::spawn(async move { store.$verb(&key, &argument).await });
+                sent.await.expect("a store does not panic")
+            })
         })*
     };
 }
@@ -37,6 +42,10 @@ impl Store for Wire {
     }
 
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
-        self.0.changed(key, holder, within)
+        let (change, waits) = (self.store.changed(key, holder, within), self.waiting.clone());
+        StoreFuture::new(async move {
+            let _waits = waits;
+            change.await
+        })
     }
 }
