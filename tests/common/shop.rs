@@ -33,7 +33,7 @@ pub const LEASE: Duration = Duration::from_secs(30);
 /// Longer than anything goes on that is left behind: a lease, and the pauses of those who lay ghosts.
 pub const LATER: Duration = Duration::from_secs(120);
 
-const REQUEST: &[Step] = &[Pend, Data("two "), Pend, Pend, Data("apples"), Pend, Trailer("x-sum", "1"), Pend];
+pub const REQUEST: &[Step] = &[Pend, Data("two "), Pend, Pend, Data("apples"), Pend, Trailer("x-sum", "1"), Pend];
 
 /// What the handler answers once it has worked for a while.
 #[derive(Clone, Copy, Debug)]
