@@ -22,7 +22,7 @@ use tower_idempotency::{
 
 use common::{
     Seen,
-    shop::{LATER, LEASE, Order, REQUEST, Shop, look, request},
+    shop::{LATER, LEASE, Order, REQUEST, Shop, TO_THE_CLAIM, look, request},
     steps::{
         Leaving,
         Step::{self, Break, Data, Panic, Pend, Trailer},
@@ -119,7 +119,7 @@ async fn rendering_a_panic() {
         });
         if client_gone {
             let mut call = shop.call();
-            assert!(polls(&mut call, REQUEST.len(), Leaving::Waiting).await.is_none());
+            assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
             drop(call);
             assert_eq!(shop.leftovers.count(), 1);
             shop.leftovers.drained().await;
@@ -175,7 +175,7 @@ async fn of_an_observer_whose_client_left() {
         let shop = Shop::new(Order::DONE, false, move |layer| layer.observer(watched));
         let mut call = shop.call();
         let leaves = tokio::spawn(async move {
-            assert!(polls(&mut call, REQUEST.len(), Leaving::Waiting).await.is_none());
+            assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
             if thread_panics {
                 fall();
             }

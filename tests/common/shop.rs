@@ -35,6 +35,9 @@ pub const LATER: Duration = Duration::from_secs(120);
 
 pub const REQUEST: &[Step] = &[Pend, Data("two "), Pend, Pend, Data("apples"), Pend, Trailer("x-sum", "1"), Pend];
 
+/// After so many polls the request is there and its claim sent; if the store answers at once, the handler has begun.
+pub const TO_THE_CLAIM: usize = 6;
+
 /// What the handler answers once it has worked for a while.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
