@@ -13,7 +13,7 @@ use tokio::{
     runtime::{Builder, Runtime},
     time::{Instant, sleep, timeout},
 };
-use tower_idempotency::{Event, Leftovers, Observer, State, StoreVerb};
+use tower_idempotency::{Event, Leftovers, Observer, State, StoreErrorKind, StoreVerb};
 
 use common::{
     Seen,
@@ -93,6 +93,21 @@ async fn past_their_time_they_are_dropped() {
     assert!(begun.elapsed() < time + LEASE + Order::DONE.takes);
 }
 
+/// What it cannot record at once takes no second place.
+#[tokio::test(start_paused = true)]
+async fn one_whose_store_is_away_goes_on_in_its_place() {
+    let leftovers = Leftovers::new().limit(1);
+    let (shop, log) = shop(&leftovers);
+    shop.faults.on(StoreVerb::Settle).fail(StoreErrorKind::Unavailable);
+    drop(begin(&shop).await);
+    sleep(LATER).await;
+    assert_eq!((shop.runs.ended.get(), leftovers.count()), (1, 1));
+    shop.faults.heal();
+    timeout(STORE_TIMEOUT, leftovers.drained()).await.expect("it is recorded");
+    assert_eq!(shop.retry().await.0, Seen::replay(201, "done"));
+    assert_eq!(log.take(), ["detached"]);
+}
+
 /// A claim whose client left before it was answered is one, too.
 #[tokio::test(start_paused = true)]
 async fn ghosts_are_bounded_as_well() {
@@ -106,7 +121,7 @@ async fn ghosts_are_bounded_as_well() {
         assert_eq!((leftovers.count(), shop.runs.started()), (limit, 0));
         let (seen, after) = shop.retry().await;
         assert_eq!(seen, Seen::first(201, "done"));
-        let put_off = after - Order::DONE.takes;
+        let put_off = after.saturating_sub(Order::DONE.takes);
         assert!(if limit == 0 { put_off <= LEASE + STORE_TIMEOUT } else { put_off < Duration::from_secs(1) });
         leftovers.drained().await;
     }
