@@ -46,7 +46,7 @@ const VERBS: [StoreVerb; 4] = [StoreVerb::Claim, StoreVerb::Renew, StoreVerb::Se
 const PLAIN: Trial = Trial {
     layer: |layer| layer,
     order: Order::DONE,
-    faults: |faults| VERBS.into_iter().for_each(|verb| faults.on(verb).delay(MOMENT)),
+    faults: slow,
     over_a_wire: false,
     begins: true,
     retry: Retry::Replayed,
@@ -55,9 +55,17 @@ const PLAIN: Trial = Trial {
 
 const FAILS: Order = Order { status: 500, ..Order::DONE };
 
+fn slow(faults: &Faults) {
+    for verb in VERBS {
+        faults.on(verb).delay(MOMENT);
+    }
+}
+
 /// The store does what it is asked to, and says so later.
 fn late_answers(faults: &Faults) {
-    VERBS.into_iter().for_each(|verb| faults.on(verb).after_effect().delay(MOMENT));
+    for verb in VERBS {
+        faults.on(verb).after_effect().delay(MOMENT);
+    }
 }
 
 impl Trial {

@@ -35,7 +35,9 @@ fn shop(first: First, over_a_wire: bool) -> Shop {
     let shop = Shop::new(order, over_a_wire, |layer| {
         layer.while_running(WhileRunning::Wait(LATER)).unscoped().fingerprint(fingerprint::off())
     });
-    VERBS.into_iter().for_each(|verb| shop.faults.on(verb).delay(MOMENT));
+    for verb in VERBS {
+        shop.faults.on(verb).delay(MOMENT);
+    }
     shop
 }
 
@@ -112,7 +114,9 @@ async fn of_those_who_stay_exactly_one_runs_next() {
         sleep(Duration::from_secs(1)).await;
         assert_eq!(shop.waiting(), all.len());
         let (leave, stay): (Vec<_>, Vec<_>) = all.into_iter().enumerate().partition(|(at, _)| at % 3 == 0);
-        leave.iter().for_each(|(_, duplicate)| duplicate.abort());
+        for (_, duplicate) in leave {
+            duplicate.abort();
+        }
         let mut seen = Vec::new();
         for (_, duplicate) in stay {
             seen.push(look(duplicate.await.unwrap()).await);

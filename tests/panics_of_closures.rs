@@ -40,7 +40,7 @@ fn fall() -> ! {
 async fn assert_panics(shop: &Shop, request: Request<Steps>, case: &str) {
     let mut service = shop.service.clone();
     let answer = tokio::spawn(async move { service.call(request).await }).await;
-    let panic = answer.err().map(JoinError::into_panic).unwrap_or_else(|| panic!("{case}: no panic"));
+    let panic = answer.err().map_or_else(|| panic!("{case}: no panic"), JoinError::into_panic);
     assert_eq!(panic.downcast_ref(), Some(&PAYLOAD), "{case}");
 }
 

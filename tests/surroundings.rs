@@ -26,7 +26,7 @@ tokio::task_local! {
 type Sight = (&'static str, Option<&'static str>, Option<&'static str>);
 
 fn look(here: &'static str) -> Sight {
-    (here, TENANT.try_with(|tenant| *tenant).ok(), Span::current().metadata().map(|span| span.name()))
+    (here, TENANT.try_with(|tenant| *tenant).ok(), Span::current().metadata().map(tracing::Metadata::name))
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,11 +109,11 @@ impl Shop {
         F: Future<Output = Response<Steps>> + Send + 'static,
     {
         let store = MemoryStore::new();
-        let faulty = FaultyStore::new(store.clone());
-        let faults = faulty.faults();
+        let struck = FaultyStore::new(store.clone());
+        let faults = struck.faults();
         let leftovers = Leftovers::new();
         let waiting = Arc::new(());
-        let way = Wire { store: faulty, over_a_wire, waiting: waiting.clone() };
+        let way = Wire { store: struck, far: over_a_wire, waiting: waiting.clone() };
         let layer = IdempotencyLayer::new(way).leftovers(leftovers.clone()).store_timeout(STORE_TIMEOUT).lease(LEASE);
         let layer = adjust(layer);
         let service = service_fn(move |request| {

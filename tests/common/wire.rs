@@ -8,11 +8,12 @@ use tower_idempotency::{
     testing::FaultyStore,
 };
 
-/// Passes calls on. Over a wire, what was sent gets there, though its sender may have left.
+/// Passes calls on.
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub store: FaultyStore<MemoryStore>,
-    pub over_a_wire: bool,
+    /// What was sent gets there, though its sender may have left.
+    pub far: bool,
     /// Each call of `changed` that goes on has a clone of it.
     pub waiting: Arc<()>,
 }
@@ -20,7 +21,7 @@ pub struct Wire {
 macro_rules! verbs {
     ($($verb:ident($argument:ty) -> $answer:ty;)*) => {
         $(fn $verb<'a>(&'a self, key: &'a RecordKey, argument: &'a $argument) -> StoreFuture<'a, $answer> {
-            if !self.over_a_wire {
+            if !self.far {
                 return self.store.$verb(key, argument);
             }
             let (store, key, argument) = (self.store.clone(), key.clone(), argument.clone());
@@ -44,8 +45,9 @@ impl Store for Wire {
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
         let (change, waits) = (self.store.changed(key, holder, within), self.waiting.clone());
         StoreFuture::new(async move {
-            let _waits = waits;
-            change.await
+            let change = change.await;
+            drop(waits);
+            change
         })
     }
 }
