@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use tokio::{task::yield_now, time::sleep};
-use tower_idempotency::{IdempotencyLayer, Policy, State, StoreVerb, testing::Faults};
+use tower_idempotency::{IdempotencyLayer, Policy, State, StoreErrorKind, StoreVerb, testing::Faults};
 
 use common::{
     Seen,
@@ -164,6 +164,32 @@ trials! {
             faults.on(StoreVerb::Claim).delay(MOMENT);
         },
         begins: false,
+        put_off: 3 * STORE_TIMEOUT,
+        ..PLAIN
+    };
+    a_store_that_fails_to_settle_for_a_while: Trial {
+        faults: |faults| {
+            slow(faults);
+            faults.on(StoreVerb::Settle).times(3).fail(StoreErrorKind::Unavailable);
+            faults.on(StoreVerb::Settle).delay(MOMENT);
+        },
+        ..PLAIN
+    };
+    a_settlement_that_is_never_answered: Trial {
+        faults: |faults| {
+            slow(faults);
+            faults.on(StoreVerb::Settle).times(2).after_effect().hang();
+            faults.on(StoreVerb::Settle).delay(MOMENT);
+        },
+        put_off: 3 * STORE_TIMEOUT,
+        ..PLAIN
+    };
+    a_store_that_is_away_for_longer_than_its_timeout: Trial {
+        faults: |faults| {
+            slow(faults);
+            faults.on(StoreVerb::Settle).times(2).hang();
+            faults.on(StoreVerb::Settle).delay(MOMENT);
+        },
         put_off: 3 * STORE_TIMEOUT,
         ..PLAIN
     };
