@@ -46,7 +46,7 @@ impl Run<'_> {
         self.finish(How::Release(Release::new(claimant, keep))).await
     }
 
-    /// Tries for the store timeout; after that, goes on in the background for as long as a leftover may.
+    /// Tries for the store timeout; after that, or without a client, goes on for as long as a leftover may.
     async fn finish(mut self, how: How) -> Ending {
         // From here on it has to be finished, attached or not.
         self.work.enter(Stage::Claimed);
@@ -57,7 +57,11 @@ impl Run<'_> {
         }
         let mut pause = Duration::from_millis(20);
         loop {
-            let left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
+            let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
+            if self.work.is_leftover() {
+                // No client waits for it, and the place that it has is one in the background.
+                left = self.engine.store_timeout;
+            }
             if left.is_zero() {
                 break;
             }

@@ -1,4 +1,9 @@
-use std::{panic::resume_unwind, pin::pin, sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
@@ -13,6 +18,7 @@ use super::{
 use crate::{
     body::{BoxError, Collected, Excess, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
     engine::{Admission, CatchUnwind, Ending, Run, Stage, Work},
+    problem,
     value::{Claim, Event, OnDuplicate, Record, RecordKey, Refusal, State, StoreErrorKind, WhileRunning},
 };
 
@@ -142,7 +148,11 @@ impl Exchange {
         if !self.policy.keeps_panics() {
             return Fate::Release;
         }
-        let (parts, data) = self.rendered(&Refusal::HandlerFailed).into_parts();
+        let refusal = Refusal::HandlerFailed;
+        // A renderer that panics in its turn must not cost the record.
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(&refusal)));
+        let rendered = rendered.unwrap_or_else(|_| problem::render(&refusal, &self.problem_base));
+        let (parts, data) = rendered.into_parts();
         let body = Collected { data, trailers: None };
         Fate::Settle(Some(codec::encode(parts.status, &parts.headers, &body, &self.headers)), self.policy.retention)
     }
