@@ -216,3 +216,18 @@ fn a_runtime_may_end_while_they_run() {
         }
     }
 }
+
+/// A service may be called before its future is brought into a runtime, as `block_on(service.call(..))` does.
+#[test]
+fn work_belongs_to_the_runtime_that_it_is_polled_in() {
+    let leftovers = Leftovers::new();
+    let (shop, log) = shop(&leftovers);
+    let mut call = shop.call();
+    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+        assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
+        drop(call);
+        assert_eq!(leftovers.count(), 1);
+        leftovers.drained().await;
+    });
+    assert_eq!((shop.runs.ended.get(), log.take()), (1, vec!["detached".to_owned()]));
+}

@@ -131,7 +131,7 @@ impl Run<'_> {
                 pause = (pause * 2).min(Duration::from_secs(1));
             }
         };
-        let adopted = match &self.work.runtime {
+        let adopted = match self.work.runtime() {
             Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, go_on, not_recorded).is_ok(),
             None => false,
         };

@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep};
 use super::{Engine, Work, bounded::bounded, leftovers::Kind};
 use crate::{
     store::Finished,
-    value::{Claim, Event, RecordKey, Release, StoreVerb},
+    value::{Claim, Event, RecordKey, Release},
 };
 
 /// A claim that was sent and whose answer is not known. Dropped in this state, it is released in the background, so
@@ -32,7 +32,7 @@ impl<'a> Ghost<'a> {
 
 impl Drop for Ghost<'_> {
     fn drop(&mut self) {
-        let Some(runtime) = self.work.runtime.as_ref().filter(|_| self.armed) else { return };
+        let Some(runtime) = self.work.runtime().filter(|_| self.armed) else { return };
         let (engine, key) = (self.engine.clone(), self.key.clone());
         let release = Release::new(self.claim.claimant, self.claim.horizon.min(Duration::from_secs(3600)));
         let lease = self.claim.lease;
@@ -50,11 +50,10 @@ async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duratio
     loop {
         match bounded(engine.store.release(key, release), engine.store_timeout).await {
             Ok(Finished::Done) => return engine.report(&Event::Released { key }),
-            Ok(Finished::AlreadyDone) => return,
             Ok(Finished::Refused(_)) if since.elapsed() >= lease => return,
             Ok(Finished::Refused(_)) => {}
             Err(error) if error.is_temporary() => since = Instant::now(),
-            Err(_) => return engine.report(&Event::NotRecorded { key, verb: StoreVerb::Release }),
+            Ok(Finished::AlreadyDone) | Err(_) => return,
         }
         sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(5));

@@ -16,10 +16,12 @@ use tokio::{runtime::Handle, sync::Notify};
 /// work of a client that leaves is dropped; past the time, a leftover is. Either way the claim lapses.
 ///
 /// Claims that a store never answered, and that are released in the background, are leftovers too. There are as many
-/// of them as an outage makes, so they are bounded by the same number, and count apart from work.
+/// of them as an outage makes, so they are bounded by the same number, and count apart from work. Each is watched for a
+/// lease after the store's last failure, since the claim may still be on its way. One that is not released lapses; on a
+/// route that runs at most once, an operation that never ran is then an `outcome-unknown`.
 ///
 /// A server's graceful shutdown waits for its connections, not for leftovers. Await [`drained`](Self::drained) after
-/// it, or their claims stay behind, running, until their leases lapse.
+/// it, within a time of your choice, or their claims stay behind, running, until their leases lapse.
 ///
 /// ```
 /// use std::time::Duration;

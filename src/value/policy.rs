@@ -202,7 +202,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// Keeps the answers for which `keep` says so.
+    /// Keeps the answers for which `keep` says so. If it panics, the handler is taken to have panicked.
     ///
     /// ```
     /// use tower_idempotency::{Keep, Policy};
