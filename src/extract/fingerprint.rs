@@ -148,6 +148,7 @@ pub fn form() -> FingerprintExtractor {
 }
 
 impl FingerprintExtractor {
+    #[cfg_attr(not(any(feature = "json", feature = "form")), allow(clippy::unnecessary_wraps))]
     pub(crate) fn of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
         Ok(match &self.0 {
             Kind::Bytes => of_bytes(parts, body),

@@ -195,6 +195,7 @@ impl KeyExtractor {
     }
 
     /// The key. `body` is empty as long as it is not [needed](Self::needs_body).
+    #[cfg_attr(not(any(feature = "json", feature = "form", feature = "xml")), allow(clippy::only_used_in_recursion))]
     pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
         match &self.0 {
             Source::Header { name, strict } => {

@@ -107,6 +107,7 @@ impl RecordKey {
     }
 
     /// The bytes themselves, for a store that keeps them without a copy.
+    #[cfg(feature = "memory")]
     pub(crate) fn shared(&self) -> Arc<[u8]> {
         Arc::clone(&self.0)
     }
