@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{Engine, Run, Stage, Work, bounded::bounded, ghost::Ghost};
 use crate::{
     store::Claimed,
-    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreErrorKind, StoreVerb},
+    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreVerb},
 };
 
 /// How long to wait before asking a store again that could not be waited at: at first, and at most.
@@ -24,6 +24,8 @@ pub(crate) enum Admission<'a> {
     Mismatch(Mismatch),
     /// It was begun, must not be run again, and nobody knows how it ended.
     OutcomeUnknown,
+    /// It should have been issued, and was not, or not for this.
+    NotIssued,
     /// The store failed. Before that it said, perhaps, that another one runs, for that long at least.
     Failed { error: StoreError, running: Option<Duration> },
 }
@@ -81,10 +83,7 @@ impl Engine {
                 Claimed::Settled(payload) => return Admission::Settled(payload),
                 Claimed::Mismatch(mismatch) => return Admission::Mismatch(mismatch),
                 Claimed::OutcomeUnknown => return Admission::OutcomeUnknown,
-                Claimed::NotIssued | Claimed::Foreign => {
-                    let error = StoreError::new(StoreErrorKind::Corrupt, "a record of another kind has this key");
-                    return Admission::Failed { error, running };
-                }
+                Claimed::NotIssued | Claimed::Foreign => return Admission::NotIssued,
             }
         }
     }

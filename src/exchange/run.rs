@@ -38,11 +38,19 @@ impl Exchange {
         B::Error: Into<BoxError>,
         R: Body<Data = Bytes>,
     {
-        let body = match self.read(&parts, body).await {
-            Ok(body) => body,
-            Err(refusal) => return Ok(self.refuse(None, &refusal)),
+        let streams = self.streams(&subject);
+        let (body, claimed) = if streams {
+            (RequestBody::passed(body), self.claim(&parts, &Bytes::new(), subject))
+        } else {
+            match self.read(&parts, body).await {
+                Ok(whole) => {
+                    let claimed = self.claim(&parts, &whole.data, subject);
+                    (RequestBody::whole(whole), claimed)
+                }
+                Err(refusal) => return Ok(self.refuse(None, &refusal)),
+            }
         };
-        let (key, claim) = match self.claim(&parts, &body.data, subject) {
+        let (key, claim) = match claimed {
             Ok(Some(claimed)) => claimed,
             Ok(None) => return pass(&mut inner, parts, body).await,
             Err(refusal) => return Ok(self.refuse(None, &refusal)),
@@ -57,23 +65,28 @@ impl Exchange {
             WhileRunning::Wait(patience) => patience,
             _ => Duration::ZERO,
         };
-        match self.engine.admit(&work, &key, &claim, stage, patience).await {
-            Admission::Run(run) => self.handle(run, &work, &key, &claim, inner, parts, body).await,
+        let answer = match self.engine.admit(&work, &key, &claim, stage, patience).await {
+            Admission::Run(run) => return self.handle(run, &work, &key, &claim, inner, parts, body).await,
             Admission::Failed { running: None, .. } if self.fail_open => {
                 self.engine.report(&Event::FailedOpen { key: &key });
-                pass(&mut inner, parts, body).await
+                return pass(&mut inner, parts, body).await;
             }
             // Not beside a run that is known to be going on.
-            Admission::Failed { running: Some(left), .. } if self.fail_open => Ok(self.running(&key, left)),
+            Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(&key, left),
             Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
-                Ok(self.refuse(Some(&key), &Refusal::StoreFull))
+                self.refuse(Some(&key), &Refusal::StoreFull)
             }
-            Admission::Failed { .. } => Ok(self.refuse(Some(&key), &Refusal::StoreUnavailable)),
-            Admission::Running(left) => Ok(self.running(&key, left)),
-            Admission::Settled(payload) => Ok(self.duplicate(&key, payload.as_ref())),
-            Admission::Mismatch(mismatch) => Ok(self.refuse(Some(&key), &Refusal::KeyReused(mismatch))),
-            Admission::OutcomeUnknown => Ok(self.refuse(Some(&key), &Refusal::OutcomeUnknown)),
+            Admission::Failed { .. } => self.refuse(Some(&key), &Refusal::StoreUnavailable),
+            Admission::Running(left) => self.running(&key, left),
+            Admission::Settled(payload) => self.duplicate(&key, payload.as_ref()),
+            Admission::Mismatch(mismatch) => self.refuse(Some(&key), &Refusal::KeyReused(mismatch)),
+            Admission::OutcomeUnknown => self.refuse(Some(&key), &Refusal::OutcomeUnknown),
+            Admission::NotIssued => self.refuse(Some(&key), &Refusal::TokenInvalid),
+        };
+        if streams && !Self::waits_for_a_word(&parts.headers) {
+            Self::drain(body).await;
         }
+        Ok(answer)
     }
 
     /// The whole request body, or why not.
@@ -113,14 +126,14 @@ impl Exchange {
         claim: &Claim,
         mut inner: S,
         mut parts: Parts,
-        body: Collected,
+        body: RequestBody<B>,
     ) -> Result<Response<ResponseBody<R>>, S::Error>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
         R: Body<Data = Bytes>,
     {
         parts.extensions.insert(Operation::new(work.clone(), key.clone(), run.granted));
-        let request = Request::from_parts(parts, RequestBody::whole(body));
+        let request = Request::from_parts(parts, body);
         let handling = async {
             let response = inner.call(request).await?;
             Ok(self.take_in(response, work).await)
@@ -171,6 +184,7 @@ impl Exchange {
                 Some(kept) => self.replay(key, kept),
                 None => self.refuse(Some(key), &Refusal::NotRetained),
             },
+            OnDuplicate::Reject if self.tokens.is_some() => self.refuse(Some(key), &Refusal::TokenUsed),
             OnDuplicate::Reject => self.refuse(Some(key), &Refusal::Duplicate),
             OnDuplicate::Respond(reply) => self.respond(key, reply, None),
         }
@@ -187,12 +201,12 @@ impl Exchange {
     }
 }
 
-/// Lets a request through unprotected after its body was read.
-async fn pass<S, B, R>(inner: &mut S, parts: Parts, body: Collected) -> Result<Response<ResponseBody<R>>, S::Error>
+/// Lets a request through unprotected.
+async fn pass<S, B, R>(inner: &mut S, parts: Parts, body: RequestBody<B>) -> Result<Response<ResponseBody<R>>, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body,
 {
-    let request = Request::from_parts(parts, RequestBody::whole(body));
+    let request = Request::from_parts(parts, body);
     Ok(inner.call(request).await?.map(ResponseBody::passed))
 }

@@ -148,6 +148,10 @@ pub fn form() -> FingerprintExtractor {
 }
 
 impl FingerprintExtractor {
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self.0, Kind::Off)
+    }
+
     #[cfg_attr(not(any(feature = "json", feature = "form")), allow(clippy::unnecessary_wraps))]
     pub(crate) fn of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
         Ok(match &self.0 {
