@@ -171,7 +171,7 @@ fn put_escape(character: char, put: impl Fn(&mut String, u16) -> std::fmt::Resul
 
 impl Number {
     fn draw(choices: &mut Choices<'_>) -> Self {
-        let length = 1 + choices.one_of(&[0, 1, 2, 15, 16, 17, 24]);
+        let length = choices.one_of(&[0, 1, 2, 3, 16, 17, 18, 25]);
         let digits: String =
             (0..length).map(|_| char::from(b'0' + choices.one_of(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]))).collect();
         let digits = digits.trim_matches('0').to_owned();
