@@ -9,8 +9,8 @@ use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    Claim, IdempotencyLayer, Keep, MemoryStore, RecordKey, RequestBody, Settlement, fingerprint,
-    store::{Claimed, Store},
+    IdempotencyLayer, Keep, MemoryStore, RecordKey, RequestBody, fingerprint,
+    store::{Claim, Claimed, Settlement, Store},
 };
 
 use crate::rules::{
@@ -58,9 +58,11 @@ struct Answer {
     headers: HeaderMap,
     trailers: HeaderMap,
     body: Bytes,
+    /// How much of the body comes at a time.
+    chunk: usize,
 }
 
-/// A duplicate gets what the first one got: status, headers, body and trailers.
+/// A duplicate gets what the first one got, status, headers, body and trailers, unless it was too long to keep.
 pub fn comes_back(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let status = 200 + u16::try_from(choices.below(256)).expect("a byte") * 3;
@@ -68,17 +70,20 @@ pub fn comes_back(bytes: &[u8]) {
         status: status.try_into().expect("a status"),
         headers: fields(&mut choices, NAMES),
         trailers: fields(&mut choices, &["x-a", "x-checksum", "date"]),
+        chunk: choices.one_of(&[255, 1, 2, 100]),
         body: Bytes::copy_from_slice(choices.bytes(255)),
     };
+    let limit = choices.one_of(&[0, 1, 2, 255]).min(answer.body.len() + choices.below(2));
     let given = answer.clone();
     let handler = service_fn(move |_: Request<RequestBody<Full<Bytes>>>| ready(Ok::<_, Infallible>(given.response())));
-    let service = IdempotencyLayer::new(MemoryStore::new()).keep(Keep::Everything).layer(handler);
+    let layer = IdempotencyLayer::new(MemoryStore::new()).keep(Keep::Everything).response_limit(limit);
+    let service = layer.layer(handler);
     let ask = || block_on(async { collect(service.clone().oneshot(request()).await.expect("an answer")).await });
     let (first, body, trailers) = ask();
     assert_eq!((first.status, &first.headers), (answer.status, &answer.headers));
     assert_eq!((&body, trailers.unwrap_or_default()), (&answer.body, answer.trailers.clone()));
     let (second, body, trailers) = ask();
-    if answer.status == StatusCode::PARTIAL_CONTENT {
+    if answer.status == StatusCode::PARTIAL_CONTENT || answer.body.len() > limit {
         return assert_eq!(problem(&Response::from_parts(second, body)), "response-not-retained");
     }
     assert_eq!((second.status, second.headers), (answer.status, kept(answer.headers)));
@@ -87,7 +92,7 @@ pub fn comes_back(bytes: &[u8]) {
 
 impl Answer {
     fn response(&self) -> Response<impl http_body::Body<Data = Bytes, Error = Infallible> + use<>> {
-        let data = Some(Frame::data(self.body.clone()));
+        let data: Vec<_> = self.body.chunks(self.chunk).map(|chunk| Frame::data(self.body.slice_ref(chunk))).collect();
         let trailers = (!self.trailers.is_empty()).then(|| Frame::trailers(self.trailers.clone()));
         let frames = data.into_iter().chain(trailers).map(Ok);
         let mut response = Response::new(StreamBody::new(stream::iter(frames)));

@@ -48,6 +48,14 @@ fn multipart_body() -> impl Strategy<Value = String> {
     )
 }
 
+fn media_type() -> impl Strategy<Value = String> {
+    some_of(
+        &["; boundary=b", "; a=b", "; a=\"x\\\"; boundary=y\"", "; Boundary=\"c d\"", ";", " ", "; charset=utf-8"],
+        4,
+    )
+    .prop_map(|parameters| format!("multipart/form-data{parameters}"))
+}
+
 /// Most of it is sound, so that what is not decides.
 fn document() -> impl Strategy<Value = String> {
     let prolog = select(&["", "\u{feff}", "<?xml version='1.0'?>\n", "<!-- c -->", " "][..]);
@@ -136,6 +144,11 @@ proptest! {
     #[test]
     fn multipart_is_read_where_it_is_sound(body in multipart_body()) {
         multipart::any_body(body.as_bytes());
+    }
+
+    #[test]
+    fn the_boundary_is_found(content_type in media_type()) {
+        multipart::media_type(&content_type);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Keys and fingerprints of `multipart/form-data` bodies.
 
+use http::HeaderValue;
 use tower_idempotency::{fingerprint, key};
 
 use super::{
@@ -44,6 +45,15 @@ fn read(body: &[u8]) -> Option<Vec<Field<'_>>> {
         rest = &data[end + 6..];
     }
     (fields.len() <= 1_000).then_some(fields)
+}
+
+/// The boundary that another parser reads in a media type is the one that the layer goes by.
+pub fn media_type(content_type: &str) {
+    let possible = content_type.parse::<HeaderValue>().is_ok();
+    if let Some(boundary) = multer::parse_boundary(content_type).ok().filter(|_| possible) {
+        let Sent { body, .. } = Sent::new(&boundary, &[("id", b"7")]);
+        assert_eq!(told(key::form("id"), typed(content_type, body)), Told::Key("7".into()), "{boundary:?}");
+    }
 }
 
 /// A form sent twice, with another boundary and its fields in another order, and then with another value.

@@ -11,7 +11,8 @@ const LONGEST_COMPARED: usize = 64 * 1024;
 pub fn check(body: &[u8]) {
     let told = told(key::xml("id"), post(body.to_vec()));
     let Ok(text) = std::str::from_utf8(body) else { return assert_eq!(told, Told::Invalid) };
-    if body.len() > LONGEST_COMPARED {
+    // `:a` and `a` are one name to the other parser.
+    if body.len() > LONGEST_COMPARED || text.contains("<:") || text.contains("</:") {
         return;
     }
     match Document::parse(text) {
