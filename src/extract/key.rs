@@ -134,7 +134,7 @@ pub fn form(field: &str) -> KeyExtractor {
 ///
 /// A document that is not well-formed or not UTF-8 is malformed, and so is one with a document type or with an entity
 /// beyond XML's own five: nothing is expanded, and nothing outside is asked for. An element that is there twice, or has
-/// elements in it, is malformed too.
+/// elements in it, is malformed too. How names are spelled is not looked at.
 #[cfg(feature = "xml")]
 #[cfg_attr(docsrs, doc(cfg(feature = "xml")))]
 pub fn xml(element: &str) -> KeyExtractor {

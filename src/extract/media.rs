@@ -23,7 +23,15 @@ pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
 
 fn parts(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    content_type.split(|&byte| byte == b';').map(<[u8]>::trim_ascii)
+    // A semicolon in quotes separates nothing.
+    let (mut quoted, mut escaped) = (false, false);
+    let separates = move |&byte: &u8| {
+        let separates = byte == b';' && !quoted;
+        quoted ^= byte == b'"' && !escaped;
+        escaped = byte == b'\\' && quoted && !escaped;
+        separates
+    };
+    content_type.split(separates).map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]
@@ -38,6 +46,7 @@ mod tests {
             ("multipart/form-data; boundary=abc", Some("abc")),
             ("Multipart/Form-Data;charset=utf-8;Boundary=\"a b\"", Some("a b")),
             ("multipart/form-data; a=\"\u{e9}\"; boundary=abc", Some("abc")),
+            ("multipart/form-data; a=\"\\\"; boundary=x;\"; boundary=abc", Some("abc")),
             ("multipart/form-data", None),
             ("multipart/form-data; boundary=", None),
             ("application/json; boundary=abc", None),

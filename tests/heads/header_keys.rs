@@ -29,7 +29,7 @@ fn parameters() -> impl Strategy<Value = String> {
         text().prop_map(|text| format!("={}", quoted(&text))),
         (-999_999_999_999_999..=999_999_999_999_999_i64).prop_map(|number| format!("={number}")),
         "=[a-zA-Z*][a-z!#$%&'*+.^_`|~:/-]{0,9}",
-        "=:[a-zA-Z0-9+/]{0,9}=?:",
+        "=:([a-zA-Z0-9+/]{4}){0,2}([a-zA-Z0-9+/]{2,3}=?)?:",
         "=\\?[01]",
     ];
     vec(("; {0,3}[a-z*][a-z0-9_.*-]{0,9}", value), 0..4)
