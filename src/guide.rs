@@ -11,3 +11,7 @@ pub mod shutdown {}
 /// Refusals.
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}
+
+/// Redis.
+#[doc = include_str!("../docs/redis.md")]
+pub mod redis {}

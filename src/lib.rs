@@ -72,6 +72,8 @@
 //! | `form` | no | [`key::form`], [`fingerprint::form`] |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
+//! | `redis` | no | `RedisStore` |
+//! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!
 //! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
@@ -105,6 +107,9 @@ pub use self::extractors::MissingOperation;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::store::MemoryStore;
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
+pub use self::store::RedisStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
     engine::Leftovers,

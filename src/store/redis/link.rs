@@ -1,0 +1,184 @@
+use std::{
+    future::Future,
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, Value,
+    aio::{ConnectionLike, MultiplexedConnection},
+};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep_until, timeout},
+};
+
+use crate::value::Claimant;
+
+use super::error::Trouble;
+
+/// The pause after a first failed attempt to connect; it doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long things may take.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) connect: Duration,
+    pub(super) command: Duration,
+}
+
+/// One connection that all callers share, made anew when it breaks.
+///
+/// Nobody connects in the background: the next caller does, and those who come meanwhile wait for what it finds. So a
+/// caller knows whether its command was sent, and a server that is away is asked no more often than the pauses say.
+pub(super) struct Link {
+    client: Client,
+    config: AsyncConnectionConfig,
+    limits: Limits,
+    live: RwLock<Option<Live>>,
+    /// How often a connection was tried for.
+    tries: AtomicU64,
+    dial: Mutex<Dial>,
+    /// How many commands were answered, on any connection.
+    answers: AtomicU64,
+}
+
+#[derive(Clone)]
+pub(super) struct Live {
+    pub(super) connection: MultiplexedConnection,
+    /// The number of this connection.
+    pub(super) number: u64,
+}
+
+/// What the last attempts to connect came to.
+#[derive(Default)]
+struct Dial {
+    failures: u32,
+    not_before: Option<Instant>,
+    error: Option<RedisError>,
+}
+
+impl Link {
+    pub(super) fn new(client: Client, config: AsyncConnectionConfig, limits: Limits) -> Self {
+        // The limits are kept here, where it is known what was sent.
+        let config = config.set_response_timeout(None).set_connection_timeout(Some(limits.connect));
+        Self {
+            client,
+            config,
+            limits,
+            live: RwLock::default(),
+            tries: AtomicU64::new(0),
+            dial: Mutex::default(),
+            answers: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
+        let mut live = self.connected().await?;
+        let Live { connection, number } = &mut live;
+        self.answered(*number, connection.req_packed_command(command)).await
+    }
+
+    pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, Trouble> {
+        let mut live = self.connected().await?;
+        let Live { connection, number } = &mut live;
+        self.answered(*number, connection.req_packed_commands(pipeline, skip, keep)).await
+    }
+
+    /// The connection, made if there is none.
+    pub(super) async fn connected(&self) -> Result<Live, Trouble> {
+        match self.live() {
+            Some(live) => Ok(live),
+            None => {
+                let limit = self.limits.connect + LONGEST_PAUSE;
+                timeout(limit, self.connect()).await.unwrap_or(Err(Trouble::NoConnection))
+            }
+        }
+    }
+
+    /// The number of the connection that there is; 0 where there is none.
+    pub(super) fn number(&self) -> u64 {
+        self.live().map_or(0, |live| live.number)
+    }
+
+    /// Gives up the connection of this number, so that the next command makes another.
+    pub(super) fn give_up(&self, number: u64) {
+        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        if live.as_ref().is_some_and(|live| live.number == number) {
+            *live = None;
+        }
+    }
+
+    fn live(&self) -> Option<Live> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn connect(&self) -> Result<Live, Trouble> {
+        let before = self.tries.load(Relaxed);
+        let mut dial = self.dial.lock().await;
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        if self.tries.load(Relaxed) > before
+            && let Some(error) = dial.error.clone()
+        {
+            return Err(Trouble::Unsent(error));
+        }
+        if let Some(moment) = dial.not_before {
+            sleep_until(moment).await;
+        }
+        match self.client.get_multiplexed_async_connection_with_config(&self.config).await {
+            Ok(connection) => {
+                let live = Live { connection, number: self.tries.fetch_add(1, Relaxed) + 1 };
+                *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+                *dial = Dial::default();
+                Ok(live)
+            }
+            Err(error) => {
+                self.tries.fetch_add(1, Relaxed);
+                let pause = PAUSE.saturating_mul(1 << dial.failures.min(5)).min(LONGEST_PAUSE);
+                dial.failures += 1;
+                dial.not_before = Some(Instant::now() + jitter(pause));
+                dial.error = Some(error.clone());
+                Err(Trouble::Unsent(error))
+            }
+        }
+    }
+
+    /// Waits for an answer. A connection that broke is given up, and one on which nothing at all was answered meanwhile.
+    async fn answered<T>(
+        &self,
+        number: u64,
+        answer: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, Trouble> {
+        let before = self.answers.load(Relaxed);
+        match timeout(self.limits.command, answer).await {
+            Ok(Ok(answer)) => {
+                self.answers.fetch_add(1, Relaxed);
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                if error.is_unrecoverable_error() {
+                    self.give_up(number);
+                }
+                Err(Trouble::Failed(error))
+            }
+            Err(_) => {
+                if self.answers.load(Relaxed) == before {
+                    self.give_up(number);
+                }
+                Err(Trouble::NoAnswer)
+            }
+        }
+    }
+}
+
+/// Between a half and the whole of `time`, so that many who wait do not come back at once.
+pub(super) fn jitter(time: Duration) -> Duration {
+    let [random, ..] = Claimant::random().to_bytes();
+    time / 2 + time * u32::from(random) / 512
+}
