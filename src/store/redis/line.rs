@@ -17,7 +17,7 @@ pub(super) enum Again {
 /// The way to the server. A cluster, or servers watched by sentinels, would be further ways.
 pub(super) enum Line {
     /// A connection of the store's own.
-    Own(Link),
+    Own(Box<Link>),
     /// One that the application brought and looks after.
     Lent(Box<dyn Lend>, Duration),
 }

@@ -91,13 +91,11 @@ impl Link {
 
     /// The connection, made if there is none.
     pub(super) async fn connected(&self) -> Result<Live, Trouble> {
-        match self.live() {
-            Some(live) => Ok(live),
-            None => {
-                let limit = self.limits.connect + LONGEST_PAUSE;
-                timeout(limit, self.connect()).await.unwrap_or(Err(Trouble::NoConnection))
-            }
+        if let Some(live) = self.live() {
+            return Ok(live);
         }
+        let limit = self.limits.connect + LONGEST_PAUSE;
+        timeout(limit, self.connect()).await.unwrap_or(Err(Trouble::NoConnection))
     }
 
     /// The number of the connection that there is; 0 where there is none.

@@ -24,13 +24,13 @@ impl Operator for RedisStore {
         StoreFuture::new(async move {
             let name = self.space.name(key);
             match self.records(&[&name]).await?.pop() {
-                Some(Read::Record(record)) => Ok(Some(record)),
-                Some(Read::Unreadable(Unreadable::Newer)) => {
+                Some(Ok(record)) => Ok(record),
+                Some(Err(Unreadable::Newer)) => {
                     let newer = "the record is one of a later version of this crate";
                     Err(StoreError::new(StoreErrorKind::Corrupt, newer))
                 }
-                Some(Read::Unreadable(Unreadable::Torn)) => Err(torn()),
-                Some(Read::Nothing) | None => Ok(None),
+                Some(Err(Unreadable::Torn)) => Err(torn()),
+                None => Ok(None),
             }
         })
     }
@@ -73,12 +73,8 @@ impl Operator for RedisStore {
     }
 }
 
-/// What has the name of a record.
-enum Read {
-    Record(Record),
-    Unreadable(Unreadable),
-    Nothing,
-}
+/// What has the name of a record, if anything has.
+type Read = Result<Option<Record>, Unreadable>;
 
 impl RedisStore {
     async fn page(&self, filter: Filter, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
@@ -95,7 +91,7 @@ impl RedisStore {
             let names = self.admitted(filter, names).await?;
             let asked: Vec<_> = names.iter().map(|(name, _)| &**name).collect();
             for (read, (_, key)) in self.records(&asked).await?.into_iter().zip(&names) {
-                if let Read::Record(record) = read
+                if let Ok(Some(record)) = read
                     && filter.admits(&record)
                 {
                     entries.push(Entry::new(key.clone(), record));
@@ -201,11 +197,8 @@ impl RedisStore {
         while let (Some(record), Some(left), Some(expires)) = (answers.next(), answers.next(), answers.next()) {
             let (left, expires) = (whole(left)?, whole(expires)?);
             records.push(match said(record)? {
-                Value::BulkString(bytes) => match Stored::read(bytes, left) {
-                    Ok(stored) => Read::Record(stored.record(expires)),
-                    Err(unreadable) => Read::Unreadable(unreadable),
-                },
-                _ => Read::Nothing,
+                Value::BulkString(bytes) => Stored::read(bytes, left).map(|stored| Some(stored.record(expires))),
+                _ => Ok(None),
             });
         }
         Ok(records)

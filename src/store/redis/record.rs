@@ -74,7 +74,7 @@ impl Stored {
         let note = bytes.len() - rest;
         // `PTTL` says -1 where somebody has taken the expiry away, and -2 where the record has just expired.
         let left = if left == -1 { FOREVER } else { left.try_into().unwrap_or(0) };
-        Ok(Self { state, payload, note, binding, left, bytes })
+        Ok(Self { bytes, state, payload, note, binding, left })
     }
 
     /// What decides about a claim; its times count from the last renewal, whose age is [`age`](Self::age).
@@ -273,22 +273,19 @@ fn write_binding(rare: &mut Vec<u8>, binding: &Binding) {
 
 /// The binding, and how many bytes follow it.
 fn read_binding(rare: &[u8]) -> Option<(Option<Binding>, usize)> {
-    let mut rest = rare.get(8..)?;
-    let purpose = read_text(&mut rest)??;
-    let principal = read_text(&mut rest)?;
+    let (purpose, rest) = read_text(rare.get(8..)?)?;
+    let (principal, rest) = match rest.strip_prefix(&NO_PRINCIPAL.to_be_bytes()) {
+        Some(rest) => (None, rest),
+        None => read_text(rest).map(|(principal, rest)| (Some(principal), rest))?,
+    };
     Some((Some(Binding::new(purpose, principal)), rest.len()))
 }
 
-fn read_text<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a str>> {
-    let (length, after) = rest.split_first_chunk()?;
-    *rest = after;
-    let length = u32::from_be_bytes(*length);
-    if length == NO_PRINCIPAL {
-        return Some(None);
-    }
-    let (text, after) = rest.split_at_checked(length as usize)?;
-    *rest = after;
-    Some(Some(std::str::from_utf8(text).ok()?))
+/// A text that stands behind its length, and what follows it.
+fn read_text(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (text, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    Some((std::str::from_utf8(text).ok()?, rest))
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {

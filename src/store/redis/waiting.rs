@@ -41,10 +41,13 @@ pub(super) struct Waiting {
     limits: Limits,
 }
 
-/// The waiters, by the name of the record.
+/// How many wait for a record, and what wakes them, by its name.
+type Places = HashMap<Vec<u8>, (usize, Arc<Notify>)>;
+
+/// Where those who wait are found by those who hear.
 #[derive(Default)]
 struct Room {
-    places: Mutex<HashMap<Vec<u8>, (usize, Arc<Notify>)>>,
+    places: Mutex<Places>,
     /// The connection was lost since somebody last looked.
     cut: AtomicBool,
 }
@@ -87,7 +90,7 @@ impl Waiting {
 }
 
 impl Room {
-    fn places(&self) -> MutexGuard<'_, HashMap<Vec<u8>, (usize, Arc<Notify>)>> {
+    fn places(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
