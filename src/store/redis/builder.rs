@@ -71,7 +71,7 @@ impl RedisStoreBuilder {
         let hearing =
             hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
         let address = shown(client.get_connection_info().addr());
-        let line = Line::Own(Box::new(Link::new(client, AsyncConnectionConfig::new(), self.limits)));
+        let line = Line::Own(Arc::new(Link::new(client, AsyncConnectionConfig::new(), self.limits)));
         self.finish(line, Some(hearing), address).await
     }
 

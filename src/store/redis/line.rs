@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use redis::{Client, Cmd, ConnectionInfo, Pipeline, ProtocolVersion, RedisError, Value, aio::ConnectionLike};
 use tokio::time::timeout;
@@ -17,7 +17,7 @@ pub(super) enum Again {
 /// The way to the server. A cluster, or servers watched by sentinels, would be further ways.
 pub(super) enum Line {
     /// A connection of the store's own.
-    Own(Box<Link>),
+    Own(Arc<Link>),
     /// One that the application brought and looks after.
     Lent(Box<dyn Lend>, Duration),
 }

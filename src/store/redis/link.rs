@@ -1,7 +1,7 @@
 use std::{
     future::Future,
     sync::{
-        PoisonError, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -12,7 +12,7 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
 };
 use tokio::{
-    sync::Mutex,
+    sync::{Mutex, OwnedMutexGuard},
     time::{Instant, sleep_until, timeout},
 };
 
@@ -33,8 +33,8 @@ pub(super) struct Limits {
 
 /// One connection that all callers share, made anew when it breaks.
 ///
-/// Nobody connects in the background: the next caller does, and those who come meanwhile wait for what it finds. So a
-/// caller knows whether its command was sent, and a server that is away is asked no more often than the pauses say.
+/// It is made when a caller needs it, and those who come meanwhile wait for what is found. So a caller knows whether its
+/// command was sent, and a server that is away is asked no more often than the pauses say.
 pub(super) struct Link {
     client: Client,
     config: AsyncConnectionConfig,
@@ -42,7 +42,7 @@ pub(super) struct Link {
     live: RwLock<Option<Live>>,
     /// How often a connection was tried for.
     tries: AtomicU64,
-    dial: Mutex<Dial>,
+    dial: Arc<Mutex<Dial>>,
     /// How many commands were answered, on any connection.
     answers: AtomicU64,
 }
@@ -72,25 +72,30 @@ impl Link {
             limits,
             live: RwLock::default(),
             tries: AtomicU64::new(0),
-            dial: Mutex::default(),
+            dial: Arc::default(),
             answers: AtomicU64::new(0),
         }
     }
 
-    pub(super) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
+    pub(super) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, Trouble> {
         let mut live = self.connected().await?;
         let Live { connection, number } = &mut live;
         self.answered(*number, connection.req_packed_command(command)).await
     }
 
-    pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, Trouble> {
+    pub(super) async fn pipeline(
+        self: &Arc<Self>,
+        pipeline: &Pipeline,
+        skip: usize,
+        keep: usize,
+    ) -> Result<Vec<Value>, Trouble> {
         let mut live = self.connected().await?;
         let Live { connection, number } = &mut live;
         self.answered(*number, connection.req_packed_commands(pipeline, skip, keep)).await
     }
 
     /// The connection, made if there is none.
-    pub(super) async fn connected(&self) -> Result<Live, Trouble> {
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<Live, Trouble> {
         if let Some(live) = self.live() {
             return Ok(live);
         }
@@ -115,9 +120,9 @@ impl Link {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn connect(&self) -> Result<Live, Trouble> {
+    async fn connect(self: &Arc<Self>) -> Result<Live, Trouble> {
         let before = self.tries.load(Relaxed);
-        let mut dial = self.dial.lock().await;
+        let dial = Arc::clone(&self.dial).lock_owned().await;
         if let Some(live) = self.live() {
             return Ok(live);
         }
@@ -126,23 +131,32 @@ impl Link {
         {
             return Err(Trouble::Unsent(error));
         }
+        // A task of its own goes on where its caller gives up: callers in a hurry could else never come through.
+        match tokio::spawn(Arc::clone(self).dial(dial)).await {
+            Ok(connected) => connected.map_err(Trouble::Unsent),
+            Err(_) => Err(Trouble::NoConnection),
+        }
+    }
+
+    async fn dial(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>) -> Result<Live, RedisError> {
         if let Some(moment) = dial.not_before {
             sleep_until(moment).await;
         }
-        match self.client.get_multiplexed_async_connection_with_config(&self.config).await {
+        let connected = self.client.get_multiplexed_async_connection_with_config(&self.config).await;
+        let number = self.tries.fetch_add(1, Relaxed) + 1;
+        match connected {
             Ok(connection) => {
-                let live = Live { connection, number: self.tries.fetch_add(1, Relaxed) + 1 };
+                let live = Live { connection, number };
                 *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
                 *dial = Dial::default();
                 Ok(live)
             }
             Err(error) => {
-                self.tries.fetch_add(1, Relaxed);
                 let pause = PAUSE.saturating_mul(1 << dial.failures.min(5)).min(LONGEST_PAUSE);
                 dial.failures += 1;
                 dial.not_before = Some(Instant::now() + jitter(pause));
                 dial.error = Some(error.clone());
-                Err(Trouble::Unsent(error))
+                Err(error)
             }
         }
     }

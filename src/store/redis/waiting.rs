@@ -34,7 +34,7 @@ const AGAIN_UNHEARD: Duration = Duration::from_millis(250);
 /// There is a channel for each namespace and not for each record: whoever waits marks the record, and only the ends of
 /// marked claims are published. So a waiter costs no subscription, and leaves none.
 pub(super) struct Waiting {
-    link: Option<Link>,
+    link: Option<Arc<Link>>,
     /// On which connection a channel was subscribed to.
     channels: tokio::sync::Mutex<HashMap<Vec<u8>, u64>>,
     room: Arc<Room>,
@@ -61,7 +61,7 @@ impl Waiting {
                 room.hear(&heard);
                 Ok::<_, redis::aio::SendError>(())
             };
-            Link::new(client, AsyncConnectionConfig::new().set_push_sender(hear), limits)
+            Arc::new(Link::new(client, AsyncConnectionConfig::new().set_push_sender(hear), limits))
         });
         Self { link, channels: tokio::sync::Mutex::default(), room, limits }
     }
