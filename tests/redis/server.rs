@@ -4,7 +4,7 @@ use std::{
     env, fs,
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
@@ -26,10 +26,10 @@ impl Server {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tower-idempotency-redis-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let folder = env::temp_dir().join(name);
-        fs::create_dir_all(&folder).unwrap();
         let flags: Vec<_> = flags.iter().map(ToString::to_string).collect();
         // The port is free when it is looked for, and may be taken a moment later.
         for _ in 0..20 {
+            fs::create_dir_all(&folder).unwrap();
             let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
             let mut server =
                 Self { child: spawn(port, &folder, &flags), port, folder: folder.clone(), flags: flags.clone() };
@@ -42,6 +42,10 @@ impl Server {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub(crate) fn url(&self) -> String {
@@ -84,6 +88,12 @@ impl Server {
         assert!(self.comes_up(), "redis-server does not come up again");
     }
 
+    /// The same with further flags, and without waiting until it serves.
+    pub(crate) fn start_slowly(&mut self, flags: &[&str]) {
+        let flags = [&*self.flags, &flags.iter().map(ToString::to_string).collect::<Vec<_>>()].concat();
+        self.child = spawn(self.port, &self.folder, &flags);
+    }
+
     fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
@@ -92,7 +102,7 @@ impl Server {
     fn comes_up(&mut self) -> bool {
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(20) {
-            if tell(self.port, "PING").is_ok_and(|answer| answer.starts_with("+PONG")) {
+            if tell(self.port, "PING").is_ok_and(|answer| !answer.is_empty() && !answer.starts_with("-LOADING")) {
                 // Another's server may have taken the port first; then one's own has ended.
                 return matches!(self.child.try_wait(), Ok(None));
             }

@@ -51,3 +51,19 @@ async fn within_another_store_and_without_its_type() {
     suite::run(&|namespace: &str| ready(Arc::new(FaultyStore::new(store.namespace(namespace))) as Arc<dyn Operator>))
         .await;
 }
+
+/// The access rules that the guide names suffice.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_no_more_rights_than_the_guide_says() {
+    let server = Server::start(&[]);
+    let rule = include_str!("../../docs/redis.md").lines().find(|line| line.starts_with("ACL SETUSER")).unwrap();
+    assert!(server.tell(rule).starts_with("+OK"));
+    let url = server.url().replace("redis://", "redis://shop:password@");
+    let store = RedisStore::connect(&url).await.unwrap();
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+    // What was refused besides: the driver says its name, which it need not.
+    let log = server.tell("ACL LOG");
+    let lines: Vec<_> = log.lines().collect();
+    let refused: Vec<_> = lines.windows(3).filter(|lines| lines[0] == "object").map(|lines| lines[2]).collect();
+    assert!(refused.iter().all(|what| what.starts_with("client")), "{refused:?}");
+}
