@@ -98,7 +98,7 @@ impl Bench {
         let claim = claim.await;
         show("claim", claim);
 
-        let kept = RecordKey::new("/bench", Some("ann"), "kept").unwrap();
+        let kept = RecordKey::new("/bench", Some("ann"), &format!("kept{at_once}")).unwrap();
         request(&self.store, &kept).await;
         let replay = self.measure(at_once, "set,pttl", |_, store, _| {
             let kept = kept.clone();

@@ -13,5 +13,7 @@ pub mod shutdown {}
 pub mod refusals {}
 
 /// Redis.
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 #[doc = include_str!("../docs/redis.md")]
 pub mod redis {}

@@ -41,7 +41,7 @@
 //! | say what happens to a repeated request | [`Policy`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | see in the handler which try it is | [`Operation`] |
-//! | choose, write or test a store | [`MemoryStore`], [`store`], [`testing`] |
+//! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing what clients left behind | [`Leftovers`] |
 //! | read up on something | [`guide`] |
@@ -72,7 +72,7 @@
 //! | `form` | no | [`key::form`], [`fingerprint::form`] |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
-//! | `redis` | no | `RedisStore` |
+//! | `redis` | no | [`RedisStore`] |
 //! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!

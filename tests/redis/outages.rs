@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tower_idempotency::{
     RedisStore, StoreErrorKind,
-    store::{Claimed, Finished, Operator, Renewed, Store},
+    store::{Binding, Claimed, Finished, Issue, Issued, Operator, Renewed, Store},
 };
 
-use crate::{claim, granted, key, release, replays, server::Server, settled, settlement};
+use crate::{MINUTE, claim, granted, key, release, replays, server::Server, settled, settlement};
 
 /// Short, so that a test need not wait for long.
 const LIMIT: Duration = Duration::from_millis(300);
@@ -154,4 +154,17 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
     assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
     flush();
     assert!(store.forget(&key("a")).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_nobody_used_it_is_noticed() {
+    let server = Server::start(&[]);
+    let store = server.store().await;
+    for name in ["a", "b", "c"] {
+        server.cut();
+        // Time for the message that it is closed, no more.
+        sleep(Duration::from_millis(100)).await;
+        let issue = Issue::new(Binding::new("checkout", None), MINUTE);
+        assert_eq!(store.issue(&key(name), &issue).await.unwrap(), Issued::Done);
+    }
 }

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError,
+    Client, ConnectionAddr, IntoConnectionInfo, RedisError,
     aio::ConnectionLike,
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
@@ -63,15 +63,18 @@ impl RedisStoreBuilder {
     pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
         let info = url.into_connection_info().map_err(|error| misconfigured(&error, "the URL of Redis"))?;
         let settings = settled(info.tcp_settings().clone());
-        self.open(info.set_tcp_settings(settings)).await
+        let client = hearing(&info.set_tcp_settings(settings));
+        self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
     }
 
-    /// Connects by a client of the application's, with its settings for the socket and for TLS.
+    /// Connects by a client of the application's, with its settings for the socket, the protocol and TLS.
+    ///
+    /// With the third version of the protocol a connection that breaks while nobody uses it is noticed at once.
     pub async fn connect_client(self, client: Client) -> Result<RedisStore, StoreError> {
         let hearing =
             hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
         let address = shown(client.get_connection_info().addr());
-        let line = Line::Own(Arc::new(Link::new(client, AsyncConnectionConfig::new(), self.limits)));
+        let line = Line::Own(Arc::new(Link::new(client, self.limits)));
         self.finish(line, Some(hearing), address).await
     }
 
@@ -86,11 +89,6 @@ impl RedisStoreBuilder {
     {
         let line = Line::Lent(Box::new(connection), self.limits.command);
         self.finish(line, None, "the application's connection".into()).await
-    }
-
-    async fn open(self, info: ConnectionInfo) -> Result<RedisStore, StoreError> {
-        let client = Client::open(info).map_err(|error| misconfigured(&error, "the URL of Redis"))?;
-        self.connect_client(client).await
     }
 
     async fn finish(self, line: Line, hearing: Option<Client>, address: Box<str>) -> Result<RedisStore, StoreError> {

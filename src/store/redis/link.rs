@@ -8,8 +8,8 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, Value,
-    aio::{ConnectionLike, MultiplexedConnection},
+    AsyncConnectionConfig, Client, Cmd, Pipeline, ProtocolVersion, PushInfo, PushKind, RedisError, Value,
+    aio::{ConnectionLike, MultiplexedConnection, SendError},
 };
 use tokio::{
     sync::{Mutex, OwnedMutexGuard},
@@ -37,7 +37,8 @@ pub(super) struct Limits {
 /// command was sent, and a server that is away is asked no more often than the pauses say.
 pub(super) struct Link {
     client: Client,
-    config: AsyncConnectionConfig,
+    /// Takes what comes without having been asked for.
+    hear: Option<Arc<dyn Fn(PushInfo) + Send + Sync>>,
     limits: Limits,
     live: RwLock<Option<Live>>,
     /// How often a connection was tried for.
@@ -63,18 +64,21 @@ struct Dial {
 }
 
 impl Link {
-    pub(super) fn new(client: Client, config: AsyncConnectionConfig, limits: Limits) -> Self {
-        // The limits are kept here, where it is known what was sent.
-        let config = config.set_response_timeout(None).set_connection_timeout(Some(limits.connect));
+    pub(super) fn new(client: Client, limits: Limits) -> Self {
         Self {
             client,
-            config,
+            hear: None,
             limits,
             live: RwLock::default(),
             tries: AtomicU64::new(0),
             dial: Arc::default(),
             answers: AtomicU64::new(0),
         }
+    }
+
+    /// The same with somebody who hears messages.
+    pub(super) fn heard_by(self, hear: impl Fn(PushInfo) + Send + Sync + 'static) -> Self {
+        Self { hear: Some(Arc::new(hear)), ..self }
     }
 
     pub(super) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, Trouble> {
@@ -101,11 +105,6 @@ impl Link {
         }
         let limit = self.limits.connect + LONGEST_PAUSE;
         timeout(limit, self.connect()).await.unwrap_or(Err(Trouble::NoConnection))
-    }
-
-    /// The number of the connection that there is; 0 where there is none.
-    pub(super) fn number(&self) -> u64 {
-        self.live().map_or(0, |live| live.number)
     }
 
     /// Gives up the connection of this number, so that the next command makes another.
@@ -142,8 +141,9 @@ impl Link {
         if let Some(moment) = dial.not_before {
             sleep_until(moment).await;
         }
-        let connected = self.client.get_multiplexed_async_connection_with_config(&self.config).await;
-        let number = self.tries.fetch_add(1, Relaxed) + 1;
+        let number = self.tries.load(Relaxed) + 1;
+        let connected = self.client.get_multiplexed_async_connection_with_config(&self.config(number)).await;
+        self.tries.store(number, Relaxed);
         match connected {
             Ok(connection) => {
                 let live = Live { connection, number };
@@ -159,6 +159,29 @@ impl Link {
                 Err(error)
             }
         }
+    }
+
+    /// A connection that is closed, while nobody uses it maybe, gives itself up. Only the third version of the protocol
+    /// tells; otherwise the next command finds out.
+    fn config(self: &Arc<Self>, number: u64) -> AsyncConnectionConfig {
+        // The limit for an answer is kept here, where it is known what was sent.
+        let config =
+            AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(self.limits.connect));
+        if self.client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP2 {
+            return config;
+        }
+        let (link, hear) = (Arc::downgrade(self), self.hear.clone());
+        config.set_push_sender(move |heard: PushInfo| {
+            if heard.kind == PushKind::Disconnection
+                && let Some(link) = link.upgrade()
+            {
+                link.give_up(number);
+            }
+            if let Some(hear) = &hear {
+                hear(heard);
+            }
+            Ok::<_, SendError>(())
+        })
     }
 
     /// Waits for an answer. A connection that broke is given up, and one on which nothing at all was answered meanwhile.

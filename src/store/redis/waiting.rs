@@ -1,14 +1,11 @@
 use std::{
     collections::HashMap,
     pin::pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value};
+use redis::{Client, PushInfo, PushKind, Value};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -48,8 +45,6 @@ type Places = HashMap<Vec<u8>, (usize, Arc<Notify>)>;
 #[derive(Default)]
 struct Room {
     places: Mutex<Places>,
-    /// The connection was lost since somebody last looked.
-    cut: AtomicBool,
 }
 
 impl Waiting {
@@ -57,11 +52,7 @@ impl Waiting {
         let room = Arc::new(Room::default());
         let link = client.map(|client| {
             let room = Arc::clone(&room);
-            let hear = move |heard: PushInfo| {
-                room.hear(&heard);
-                Ok::<_, redis::aio::SendError>(())
-            };
-            Arc::new(Link::new(client, AsyncConnectionConfig::new().set_push_sender(hear), limits))
+            Arc::new(Link::new(client, limits).heard_by(move |heard| room.hear(&heard)))
         });
         Self { link, channels: tokio::sync::Mutex::default(), room, limits }
     }
@@ -70,9 +61,6 @@ impl Waiting {
     async fn listen(&self, channel: &[u8]) -> Result<(), Trouble> {
         let Some(link) = &self.link else { return Ok(()) };
         let mut channels = self.channels.lock().await;
-        if self.room.cut.swap(false, Relaxed) {
-            link.give_up(link.number());
-        }
         let mut live = link.connected().await?;
         if channels.get(channel) == Some(&live.number) {
             return Ok(());
@@ -108,10 +96,8 @@ impl Room {
                     notify.notify_waiters();
                 }
             }
-            (PushKind::Disconnection, _) => {
-                self.cut.store(true, Relaxed);
-                self.places().values().for_each(|(_, notify)| notify.notify_waiters());
-            }
+            // Nothing is heard until somebody has subscribed again, so everybody has to look.
+            (PushKind::Disconnection, _) => self.places().values().for_each(|(_, notify)| notify.notify_waiters()),
             _ => {}
         }
     }
