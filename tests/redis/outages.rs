@@ -168,3 +168,18 @@ async fn a_connection_that_was_closed_while_nobody_used_it_is_noticed() {
         assert_eq!(store.issue(&key(name), &issue).await.unwrap(), Issued::Done);
     }
 }
+
+#[tokio::test]
+async fn a_claim_on_which_the_server_ends_may_have_taken_effect() {
+    let mut server = Server::start(&[]);
+    let store = server.store().await;
+    server.pause();
+    let claiming = tokio::spawn({
+        let store = store.clone();
+        async move { store.claim(&key("a"), &claim()).await }
+    });
+    sleep(Duration::from_millis(200)).await;
+    server.kill();
+    let error = claiming.await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.is_without_effect()), (StoreErrorKind::Unavailable, false), "{error:?}");
+}

@@ -11,6 +11,8 @@ pub(super) enum Trouble {
     NoConnection,
     /// It was sent, or may have been.
     Failed(RedisError),
+    /// The same, after a first try that may have been done.
+    FailedAgain(RedisError),
     /// It was sent and not answered in time.
     NoAnswer,
     /// The answer is none that Redis gives to it.
@@ -23,43 +25,62 @@ impl Trouble {
         matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
     }
 
+    /// What is known where this is what a second try came to, after a first one that may have been done.
+    pub(super) fn after(self, first: Self) -> Self {
+        match self {
+            Self::Unsent(_) | Self::NoConnection => first,
+            Self::Failed(error) => Self::FailedAgain(error),
+            other => other,
+        }
+    }
+
     /// The script has to be sent once more, with its text.
     pub(super) fn is_unknown_script(&self) -> bool {
-        matches!(self, Self::Failed(error) if server(error) == Some(ServerErrorKind::NoScript))
+        self.error().map(RedisError::kind) == Some(ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
     /// The server is there, and does not take writes for now.
     pub(super) fn refuses_writes(&self) -> bool {
-        let Self::Failed(error) = self else { return false };
-        matches!(error.code(), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
+        matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
     }
-}
 
-fn server(error: &RedisError) -> Option<ServerErrorKind> {
-    match error.kind() {
-        ErrorKind::Server(kind) => Some(kind),
-        _ => None,
+    fn error(&self) -> Option<&RedisError> {
+        match self {
+            Self::Failed(error) | Self::FailedAgain(error) => Some(error),
+            _ => None,
+        }
     }
 }
 
 /// Messages name neither hosts nor keys; the driver's error is the source, and holds no secret either.
 impl From<Trouble> for StoreError {
     fn from(trouble: Trouble) -> Self {
-        use StoreErrorKind::{Corrupt, Misconfigured, Other, Timeout, Unavailable};
+        use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Timeout, Unavailable};
 
         let error = match trouble {
             Trouble::NoConnection => return Self::new(Unavailable, "no connection to Redis in time").without_effect(),
             Trouble::NoAnswer => return Self::new(Timeout, "Redis did not answer in time"),
             Trouble::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
             Trouble::Unsent(error) => {
-                let (kind, message) = match error.kind() {
-                    ErrorKind::Io | ErrorKind::Server(ServerErrorKind::BusyLoading) => {
-                        (Unavailable, "no connection to Redis")
+                let (kind, message) = match (error.kind(), error.code()) {
+                    (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
+                        (Misconfigured, "Redis refuses the password or the user")
                     }
-                    ErrorKind::AuthenticationFailed => (Misconfigured, "Redis refuses the password or the user"),
-                    _ => (Misconfigured, "Redis refuses the connection"),
+                    (ErrorKind::RESP3NotSupported, _) => {
+                        (Misconfigured, "the server is older than Redis 7.0, or stands behind a front that is")
+                    }
+                    (ErrorKind::InvalidClientConfig, _) | (_, Some("NOPERM")) => {
+                        (Misconfigured, "Redis refuses the connection")
+                    }
+                    // Whatever else it may be, such as too many clients, may pass.
+                    _ => (Unavailable, "no connection to Redis"),
                 };
                 return Self::new(kind, message).with_source(error).without_effect();
+            }
+            // `Full` would say that nothing was done.
+            Trouble::FailedAgain(error) => {
+                let (kind, message) = refusal(&error).unwrap_or((Unavailable, "the connection to Redis is lost"));
+                return Self::new(if kind == Full { Unavailable } else { kind }, message).with_source(error);
             }
             Trouble::Failed(error) => error,
         };
@@ -131,6 +152,11 @@ mod tests {
         for trouble in [Trouble::Failed(cut.clone()), Trouble::NoAnswer, said("ERR whatever")] {
             assert!(!StoreError::from(trouble).is_without_effect());
         }
+        for second in [Trouble::Unsent(cut.clone()), Trouble::NoConnection, said("OOM full"), said("LOADING")] {
+            let error = StoreError::from(second.after(Trouble::Failed(cut.clone())));
+            assert!(!error.is_without_effect() && error.is_temporary(), "{error:?}");
+        }
+        assert!(said("OOM full").after(Trouble::Failed(cut.clone())).refuses_writes());
         assert!(StoreError::from(Trouble::Unsent(cut)).is_without_effect());
         assert!(StoreError::from(Trouble::NoConnection).is_without_effect());
     }

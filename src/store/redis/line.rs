@@ -36,7 +36,9 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Lend for C {
 impl Line {
     pub(super) async fn command(&self, command: &Cmd, again: Again) -> Result<Value, Trouble> {
         match self.command_once(command).await {
-            Err(trouble) if again == Again::Yes && trouble.is_cut() => self.command_once(command).await,
+            Err(first) if again == Again::Yes && first.is_cut() => {
+                self.command_once(command).await.map_err(|second| second.after(first))
+            }
             answer => answer,
         }
     }
@@ -44,7 +46,9 @@ impl Line {
     /// Sends commands in one go. Each has an answer, which may be an error of the server's.
     pub(super) async fn pipeline(&self, pipeline: &Pipeline, again: Again) -> Result<Vec<Value>, Trouble> {
         match self.pipeline_once(pipeline).await {
-            Err(trouble) if again == Again::Yes && trouble.is_cut() => self.pipeline_once(pipeline).await,
+            Err(first) if again == Again::Yes && first.is_cut() => {
+                self.pipeline_once(pipeline).await.map_err(|second| second.after(first))
+            }
             answers => answers,
         }
     }
