@@ -11,3 +11,9 @@ pub mod shutdown {}
 /// Refusals.
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}
+
+/// Redis.
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
+#[doc = include_str!("../docs/redis.md")]
+pub mod redis {}

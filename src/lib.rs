@@ -42,7 +42,7 @@
 //! | let a form be submitted once | [`Tokens`], [`TokenLayer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | see in the handler which try it is | [`Operation`] |
-//! | choose, write or test a store | [`MemoryStore`], [`store`], [`testing`] |
+//! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing what clients left behind | [`Leftovers`] |
 //! | read up on something | [`guide`] |
@@ -73,6 +73,8 @@
 //! | `form` | no | [`key::form`], [`fingerprint::form`] |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
+//! | `redis` | no | [`RedisStore`] |
+//! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!
 //! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
@@ -107,6 +109,9 @@ pub use self::extractors::MissingOperation;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::store::MemoryStore;
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
+pub use self::store::RedisStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
     engine::Leftovers,

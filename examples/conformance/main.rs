@@ -36,6 +36,8 @@ use tokio::{
     sync::oneshot,
     time::timeout,
 };
+#[cfg(feature = "redis")]
+use tower_idempotency::RedisStore;
 use tower_idempotency::{
     AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
     fingerprint, key, preset, scope, store::Operator,
@@ -63,7 +65,7 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let flags = Flags::parse(env::args().skip(1))?;
-    let store = open(&flags)?;
+    let store = open(&flags).await?;
     let executions = Executions::new(flags.effects.as_deref())?;
     let leftovers = Leftovers::new();
     let base = IdempotencyLayer::new(store.clone())
@@ -108,10 +110,19 @@ async fn run() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn open(flags: &Flags) -> Result<Arc<dyn Operator>, String> {
-    match &*flags.store {
-        "memory" => Ok(Arc::new(MemoryStore::builder().capacity(flags.capacity).build().namespace(&flags.namespace))),
-        other => Err(format!("--store {other}: only `memory` is served")),
+#[cfg_attr(not(feature = "redis"), expect(clippy::unused_async, reason = "other stores are connected to"))]
+async fn open(flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
+    match flags.store.split(':').next() {
+        Some("memory") => {
+            let store = MemoryStore::builder().capacity(flags.capacity).build();
+            Ok(Arc::new(store.namespace(&flags.namespace)))
+        }
+        #[cfg(feature = "redis")]
+        Some("redis" | "rediss") => {
+            let store = RedisStore::builder().namespace(&flags.namespace).connect(&flags.store).await?;
+            Ok(Arc::new(store))
+        }
+        scheme => Err(format!("--store: {} is not served", scheme.unwrap_or_default()).into()),
     }
 }
 

@@ -10,6 +10,8 @@ mod future;
 mod memory;
 mod operator;
 mod outcome;
+#[cfg(feature = "redis")]
+mod redis;
 mod shared;
 
 use std::time::Duration;
@@ -19,6 +21,9 @@ use crate::value::RecordKey;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
+#[cfg(feature = "redis")]
+#[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
+pub use self::redis::{RedisStore, RedisStoreBuilder};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Head, Issue, Record, Release, Settlement, State, Verdict, judge,
 };

@@ -1,0 +1,128 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use redis::{
+    Client, ConnectionAddr, IntoConnectionInfo, RedisError,
+    aio::ConnectionLike,
+    io::tcp::{TcpSettings, socket2::TcpKeepalive},
+};
+
+use crate::value::{StoreError, StoreErrorKind};
+
+use super::{
+    RedisStore, Shared,
+    line::{Line, hearing},
+    link::{Limits, Link},
+    names::Space,
+    server,
+    waiting::Waiting,
+};
+
+/// After this long, a connection on which nothing comes back is taken for dead by the operating system.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// Builds a [`RedisStore`].
+#[must_use = "a store is made by `connect`"]
+pub struct RedisStoreBuilder {
+    space: Space,
+    limits: Limits,
+}
+
+impl RedisStoreBuilder {
+    pub(super) fn new() -> Self {
+        let limits = Limits { connect: Duration::from_secs(2), command: Duration::from_secs(2) };
+        Self { space: Space::root(), limits }
+    }
+
+    /// Keeps the records apart from those of other applications on the same server. Default: none.
+    ///
+    /// It is the same namespace as that of [`RedisStore::namespace`].
+    pub fn namespace(self, name: &str) -> Self {
+        Self { space: self.space.within(name), ..self }
+    }
+
+    /// How long it may take to get a connection. Default: two seconds.
+    pub fn connect_timeout(self, limit: Duration) -> Self {
+        Self { limits: Limits { connect: limit, ..self.limits }, ..self }
+    }
+
+    /// How long the server may take to answer. Default: two seconds.
+    ///
+    /// A call makes one trip, or two where a record is taken over. What a layer waits for in all is its own
+    /// [store timeout](crate::IdempotencyLayer::store_timeout).
+    pub fn command_timeout(self, limit: Duration) -> Self {
+        Self { limits: Limits { command: limit, ..self.limits }, ..self }
+    }
+
+    /// Connects to the server at a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
+    /// or `unix:///path`.
+    ///
+    /// # Errors
+    ///
+    /// Where the URL is none, the server does not answer or refuses the user, is older than Redis 7.0, or is one of a
+    /// cluster. None of them shows the URL.
+    pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
+        let info = url.into_connection_info().map_err(|error| misconfigured(&error, "the URL of Redis"))?;
+        let settings = settled(info.tcp_settings().clone());
+        let client = hearing(&info.set_tcp_settings(settings));
+        self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
+    }
+
+    /// Connects by a client of the application's, with its settings for the socket, the protocol and TLS.
+    ///
+    /// With the third version of the protocol a connection that breaks while nobody uses it is noticed at once.
+    pub async fn connect_client(self, client: Client) -> Result<RedisStore, StoreError> {
+        let hearing =
+            hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
+        let address = shown(client.get_connection_info().addr());
+        let line = Line::Own(Arc::new(Link::new(client, self.limits)));
+        self.finish(line, Some(hearing), address).await
+    }
+
+    /// Uses a connection of the application's, which sees to it that it is made anew when it breaks: a
+    /// `ConnectionManager` does, a `MultiplexedConnection` does not.
+    ///
+    /// Nothing is heard on such a connection, so whoever waits for a running request looks at its record every quarter
+    /// of a second.
+    pub async fn with_connection<C>(self, connection: C) -> Result<RedisStore, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
+        let line = Line::Lent(Box::new(connection), self.limits.command);
+        self.finish(line, None, "the application's connection".into()).await
+    }
+
+    async fn finish(self, line: Line, hearing: Option<Client>, address: Box<str>) -> Result<RedisStore, StoreError> {
+        server::check(&line).await?;
+        let waiting = Waiting::new(hearing, self.limits);
+        Ok(RedisStore { shared: Arc::new(Shared { line, waiting, address }), space: self.space })
+    }
+}
+
+impl fmt::Debug for RedisStoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStoreBuilder")
+            .field("namespace", &self.space.text())
+            .field("connect_timeout", &self.limits.connect)
+            .field("command_timeout", &self.limits.command)
+            .finish()
+    }
+}
+
+/// The settings of a socket that notices when its other end has gone.
+fn settled(settings: TcpSettings) -> TcpSettings {
+    let keepalive = TcpKeepalive::new().with_time(SILENCE / 3).with_interval(SILENCE / 3);
+    let settings = settings.set_nodelay(true).set_keepalive(keepalive);
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    let settings = settings.set_user_timeout(SILENCE);
+    settings
+}
+
+fn misconfigured(error: &RedisError, what: &str) -> StoreError {
+    // The driver's own words may quote the URL, so they are not kept.
+    let why = error.category();
+    StoreError::new(StoreErrorKind::Misconfigured, format!("{what}: {why}")).without_effect()
+}
+
+fn shown(address: &ConnectionAddr) -> Box<str> {
+    address.to_string().into()
+}

@@ -1,0 +1,163 @@
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::value::{StoreError, StoreErrorKind};
+
+/// Why a command has no answer.
+#[derive(Clone)]
+pub(super) enum Trouble {
+    /// It was not sent: there is no connection.
+    Unsent(RedisError),
+    /// No connection came about in time; it was not sent.
+    NoConnection,
+    /// It was sent, or may have been.
+    Failed(RedisError),
+    /// The same, after a first try that may have been done.
+    FailedAgain(RedisError),
+    /// It was sent and not answered in time.
+    NoAnswer,
+    /// The answer is none that Redis gives to it.
+    Odd,
+}
+
+impl Trouble {
+    /// The connection broke while the command was on its way.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
+    }
+
+    /// What is known where this is what a second try came to, after a first one that may have been done.
+    pub(super) fn after(self, first: Self) -> Self {
+        match self {
+            Self::Unsent(_) | Self::NoConnection => first,
+            Self::Failed(error) => Self::FailedAgain(error),
+            other => other,
+        }
+    }
+
+    /// The script has to be sent once more, with its text.
+    pub(super) fn is_unknown_script(&self) -> bool {
+        self.error().map(RedisError::kind) == Some(ErrorKind::Server(ServerErrorKind::NoScript))
+    }
+
+    /// The server is there, and does not take writes for now.
+    pub(super) fn refuses_writes(&self) -> bool {
+        matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
+    }
+
+    fn error(&self) -> Option<&RedisError> {
+        match self {
+            Self::Failed(error) | Self::FailedAgain(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Messages name neither hosts nor keys; the driver's error is the source, and holds no secret either.
+impl From<Trouble> for StoreError {
+    fn from(trouble: Trouble) -> Self {
+        use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Timeout, Unavailable};
+
+        let error = match trouble {
+            Trouble::NoConnection => return Self::new(Unavailable, "no connection to Redis in time").without_effect(),
+            Trouble::NoAnswer => return Self::new(Timeout, "Redis did not answer in time"),
+            Trouble::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
+            Trouble::Unsent(error) => {
+                let (kind, message) = match (error.kind(), error.code()) {
+                    (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
+                        (Misconfigured, "Redis refuses the password or the user")
+                    }
+                    (ErrorKind::RESP3NotSupported, _) => {
+                        (Misconfigured, "the server is older than Redis 7.0, or stands behind a front that is")
+                    }
+                    (ErrorKind::InvalidClientConfig, _) | (_, Some("NOPERM")) => {
+                        (Misconfigured, "Redis refuses the connection")
+                    }
+                    // Whatever else it may be, such as too many clients, may pass.
+                    _ => (Unavailable, "no connection to Redis"),
+                };
+                return Self::new(kind, message).with_source(error).without_effect();
+            }
+            // `Full` would say that nothing was done.
+            Trouble::FailedAgain(error) => {
+                let (kind, message) = refusal(&error).unwrap_or((Unavailable, "the connection to Redis is lost"));
+                return Self::new(if kind == Full { Unavailable } else { kind }, message).with_source(error);
+            }
+            Trouble::Failed(error) => error,
+        };
+        match refusal(&error) {
+            Some((kind, message)) => Self::new(kind, message).with_source(error).without_effect(),
+            None if error.is_timeout() => Self::new(Timeout, "Redis did not answer in time").with_source(error),
+            None if error.is_io_error() => {
+                let refused = error.is_connection_refusal();
+                let lost = Self::new(Unavailable, "the connection to Redis is lost").with_source(error);
+                if refused { lost.without_effect() } else { lost }
+            }
+            None => Self::new(Other, "Redis failed").with_source(error),
+        }
+    }
+}
+
+/// What the server says when it does nothing at all.
+fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
+    use StoreErrorKind::{Corrupt, Full, Misconfigured, Unavailable};
+
+    Some(match error.code()? {
+        "OOM" => (Full, "Redis is out of memory (`maxmemory`)"),
+        "READONLY" => (Unavailable, "this Redis server is a replica and takes no writes"),
+        "NOREPLICAS" => (Unavailable, "Redis has too few replicas to take writes"),
+        "MISCONF" => (Unavailable, "Redis takes no writes while it cannot save them"),
+        "LOADING" => (Unavailable, "Redis is loading its data"),
+        "MASTERDOWN" => (Unavailable, "this Redis replica has lost its master"),
+        "BUSY" => (Unavailable, "Redis is busy with a script"),
+        "CLUSTERDOWN" | "TRYAGAIN" => (Unavailable, "the Redis cluster does not serve this key for now"),
+        "MOVED" | "ASK" | "CROSSSLOT" => (Misconfigured, "this Redis server is one of a cluster"),
+        "NOAUTH" | "WRONGPASS" => (Misconfigured, "Redis refuses the password or the user"),
+        "NOPERM" => (Misconfigured, "the user of Redis lacks a permission"),
+        "WRONGTYPE" => (Corrupt, "a value of another kind has the name of a record"),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Trouble {
+        let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        Trouble::Failed(value.extract_error().unwrap_err())
+    }
+
+    #[test]
+    fn refusals_have_no_effect() {
+        use StoreErrorKind::{Corrupt, Full, Misconfigured, Unavailable};
+        for (line, kind) in [
+            ("OOM command not allowed when used memory > 'maxmemory'.", Full),
+            ("READONLY You can't write against a read only replica.", Unavailable),
+            ("NOREPLICAS Not enough good replicas to write.", Unavailable),
+            ("MISCONF Redis is configured to save RDB snapshots", Unavailable),
+            ("LOADING Redis is loading the dataset in memory", Unavailable),
+            ("NOPERM User app has no permissions", Misconfigured),
+            ("MOVED 3999 127.0.0.1:6381", Misconfigured),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", Corrupt),
+        ] {
+            let error = StoreError::from(said(line));
+            assert_eq!((error.kind(), error.is_without_effect()), (kind, true), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_done_is_not_called_undone() {
+        let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert!(Trouble::Failed(cut.clone()).is_cut());
+        for trouble in [Trouble::Failed(cut.clone()), Trouble::NoAnswer, said("ERR whatever")] {
+            assert!(!StoreError::from(trouble).is_without_effect());
+        }
+        for second in [Trouble::Unsent(cut.clone()), Trouble::NoConnection, said("OOM full"), said("LOADING")] {
+            let error = StoreError::from(second.after(Trouble::Failed(cut.clone())));
+            assert!(!error.is_without_effect() && error.is_temporary(), "{error:?}");
+        }
+        assert!(said("OOM full").after(Trouble::Failed(cut.clone())).refuses_writes());
+        assert!(StoreError::from(Trouble::Unsent(cut)).is_without_effect());
+        assert!(StoreError::from(Trouble::NoConnection).is_without_effect());
+    }
+}

@@ -1,0 +1,113 @@
+use redis::Value;
+
+use crate::{
+    store::{Finished, Renewed},
+    value::{Claim, Claimant, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
+};
+
+use super::{
+    RedisStore,
+    claim::{torn, whole},
+    error::Trouble,
+    line::Again,
+    record::{PAYLOAD, Stored, Unreadable, lease_and_span, millis, times},
+    scripts::{RELEASE, RENEW, SETTLE},
+};
+
+/// In whose place a claim is ended.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// In one's own.
+    Own,
+    /// In that of a runner whose lease has to have lapsed.
+    Of(Claimant),
+}
+
+impl Place {
+    fn of(self, own: Claimant) -> ([u8; 16], &'static [u8]) {
+        match self {
+            Self::Own => (own.to_bytes(), b"0"),
+            Self::Of(runner) => (runner.to_bytes(), b"1"),
+        }
+    }
+}
+
+impl RedisStore {
+    pub(super) async fn prolong(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
+        let (lease, span) = lease_and_span(claim);
+        let (times, span) = (times(lease, span, 0), span.to_string());
+        let arguments: [&[u8]; 3] = [&claim.claimant.to_bytes(), &times[..16], span.as_bytes()];
+        match self.line().script(&RENEW, &self.space.name(key), &arguments, Again::Yes).await? {
+            Value::Int(1) => Ok(Renewed::Done),
+            Value::Int(0) => Ok(Renewed::Lost),
+            _ => Err(Trouble::Odd.into()),
+        }
+    }
+
+    pub(super) async fn end_with_answer(
+        &self,
+        key: &RecordKey,
+        place: Place,
+        settlement: &Settlement,
+    ) -> Result<Finished, StoreError> {
+        let payload = settlement.payload.as_deref().unwrap_or_default();
+        let Ok(length) = payload.len().try_into() else {
+            return Err(StoreError::new(StoreErrorKind::Other, "the answer is too large for Redis").without_effect());
+        };
+        let (runner, lapsed) = place.of(settlement.claimant);
+        let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();
+        let span = millis(settlement.retention);
+        let (times, span) = (times(0, span, length), span.to_string());
+        let arguments: [&[u8]; 8] = [
+            &runner,
+            &settlement.claimant.to_bytes(),
+            lapsed,
+            flag.as_bytes(),
+            &times,
+            payload,
+            span.as_bytes(),
+            &self.space.channel(),
+        ];
+        finished(self.line().script(&SETTLE, &self.space.name(key), &arguments, Again::Yes).await?)
+    }
+
+    pub(super) async fn end_without_answer(
+        &self,
+        key: &RecordKey,
+        place: Place,
+        release: &Release,
+    ) -> Result<Finished, StoreError> {
+        let (runner, lapsed) = place.of(release.claimant);
+        let keep = millis(release.keep);
+        let span = keep.to_string();
+        let arguments: [&[u8]; 6] = [
+            &runner,
+            &release.claimant.to_bytes(),
+            lapsed,
+            &keep.to_be_bytes(),
+            span.as_bytes(),
+            &self.space.channel(),
+        ];
+        finished(self.line().script(&RELEASE, &self.space.name(key), &arguments, Again::Yes).await?)
+    }
+}
+
+fn finished(answer: Value) -> Result<Finished, StoreError> {
+    match answer {
+        Value::Int(1) => Ok(Finished::Done),
+        Value::Int(2) => Ok(Finished::AlreadyDone),
+        Value::Nil => Ok(Finished::Refused(None)),
+        Value::Array(answers) => {
+            let [Value::BulkString(bytes), left, expires] = <[Value; 3]>::try_from(answers).unwrap_or_default() else {
+                return Err(Trouble::Odd.into());
+            };
+            match Stored::read(bytes, whole(left)?) {
+                Ok(stored) => Ok(Finished::Refused(Some(Box::new(stored.record(whole(expires)?))))),
+                // The claim is lost to a later version, whose records are not for us to show.
+                Err(Unreadable::Newer) => Ok(Finished::Refused(None)),
+                Err(Unreadable::Torn) => Err(torn()),
+            }
+        }
+        _ => Err(Trouble::Odd.into()),
+    }
+}

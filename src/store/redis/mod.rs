@@ -1,0 +1,128 @@
+mod builder;
+mod claim;
+mod error;
+mod finish;
+mod line;
+mod link;
+mod names;
+mod operator;
+mod record;
+mod scripts;
+mod server;
+mod waiting;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement, StoreError};
+
+use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
+
+use self::{finish::Place, line::Line, names::Space, waiting::Waiting};
+
+pub use self::builder::RedisStoreBuilder;
+
+/// Keeps records in Redis, 7.0 or newer, or Valkey: for a service that runs as several processes.
+///
+/// Every clone is a handle on the same connection. A claim is one trip to the server, and so is each of the other verbs;
+/// claiming a record that has lapsed or was released takes a second one.
+///
+/// ```no_run
+/// use tower_idempotency::{IdempotencyLayer, RedisStore};
+///
+/// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = RedisStore::connect("redis://127.0.0.1:6379").await?.namespace("shop");
+/// let layer = IdempotencyLayer::new(store);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What it promises
+///
+/// - One server decides, a step at a time: of two claims on one key, one is granted, wherever they come from.
+/// - Leases are judged by the server's clock alone.
+/// - A server that takes no writes (out of memory, a replica) still replays what it keeps.
+/// - A connection that breaks is made anew by the next call, which is sent once more. That is safe: the server tells the
+///   claimant's own earlier call from a stranger's.
+///
+/// # What it does not
+///
+/// - **Redis forgets.** What was written in the last second before a crash may be gone (`appendfsync everysec`), and
+///   with it a claim or an answer: the next try runs. Replicas follow a little behind, so a failover loses some writes
+///   too.
+/// - **Redis may evict.** Every record has an expiry, so every `maxmemory-policy` but `noeviction` may drop one before
+///   its time. Connecting warns of that.
+/// - **The clock is the server's.** If it jumps, leases and retention jump with it.
+///
+/// See [`guide::redis`](crate::guide::redis) for memory, sizing and access rules.
+#[derive(Clone)]
+pub struct RedisStore {
+    shared: Arc<Shared>,
+    space: Space,
+}
+
+struct Shared {
+    line: Line,
+    waiting: Waiting,
+    address: Box<str>,
+}
+
+impl RedisStore {
+    /// Connects to the server at a URL; see [`RedisStoreBuilder::connect`].
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder().connect(url).await
+    }
+
+    /// A store with other limits, or by a client or a connection of the application's.
+    pub fn builder() -> RedisStoreBuilder {
+        RedisStoreBuilder::new()
+    }
+
+    /// A handle on the same connection whose keys never meet those of this one, nor those of any other namespace.
+    ///
+    /// It lists and counts its own records only. A namespace of a namespace is another one than that of the same name
+    /// beside it. Take few names, and no user's: each that is waited in is listened to for good.
+    #[must_use]
+    pub fn namespace(&self, name: &str) -> Self {
+        Self { shared: Arc::clone(&self.shared), space: self.space.within(name) }
+    }
+
+    fn line(&self) -> &Line {
+        &self.shared.line
+    }
+}
+
+/// Without user and password.
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore")
+            .field("server", &self.shared.address)
+            .field("namespace", &self.space.text())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for RedisStore {
+    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
+        StoreFuture::new(self.put_issued(key, issue))
+    }
+
+    fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
+        StoreFuture::new(self.try_claim(key, claim))
+    }
+
+    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
+        StoreFuture::new(self.prolong(key, claim))
+    }
+
+    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
+        StoreFuture::new(self.end_with_answer(key, Place::Own, settlement))
+    }
+
+    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
+        StoreFuture::new(self.end_without_answer(key, Place::Own, release))
+    }
+
+    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
+        StoreFuture::new(self.wait(key, holder, within))
+    }
+}

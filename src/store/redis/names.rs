@@ -1,0 +1,78 @@
+use crate::value::RecordKey;
+
+/// What every name in Redis begins with. The empty braces keep a cluster from taking the braces of a route, such as
+/// `/orders/{id}`, for a hash tag, which would gather all records of the route in one slot.
+const ROOT: &[u8] = b"idem{}:";
+
+/// A namespace: the beginning of the names of its records.
+///
+/// Behind it stands either a record key, whose first byte is less than 8, or the length of a further namespace in
+/// digits. So no name belongs to two of them.
+#[derive(Clone)]
+pub(super) struct Space(Box<[u8]>);
+
+impl Space {
+    pub(super) fn root() -> Self {
+        Self(ROOT.into())
+    }
+
+    pub(super) fn within(&self, name: &str) -> Self {
+        Self([&self.0, format!("{}:{name}:", name.len()).as_bytes()].concat().into())
+    }
+
+    /// The name of a record.
+    pub(super) fn name(&self, key: &RecordKey) -> Vec<u8> {
+        [&self.0, key.as_bytes()].concat()
+    }
+
+    /// The key of a record of this namespace.
+    pub(super) fn key(&self, name: &[u8]) -> Option<RecordKey> {
+        RecordKey::from_bytes(name.strip_prefix(&*self.0)?)
+    }
+
+    /// The glob that matches the names of this namespace, and of those within it.
+    pub(super) fn pattern(&self) -> Vec<u8> {
+        let mut pattern = Vec::with_capacity(self.0.len() + 1);
+        for &byte in &self.0 {
+            if matches!(byte, b'*' | b'?' | b'[' | b']' | b'^' | b'\\') {
+                pattern.push(b'\\');
+            }
+            pattern.push(byte);
+        }
+        pattern.push(b'*');
+        pattern
+    }
+
+    /// The channel on which the ends of claims of this namespace are published, where somebody waits for them.
+    pub(super) fn channel(&self) -> Vec<u8> {
+        [&self.0, &b"wake"[..]].concat()
+    }
+
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_do_not_run_together() {
+        let root = Space::root();
+        let key = RecordKey::new("/orders/{id}", None, "k").unwrap();
+        let spaces =
+            [root.clone(), root.within("a"), root.within("a").within("b"), root.within("a:1:b"), root.within("")];
+        for (n, one) in spaces.iter().enumerate() {
+            let name = one.name(&key);
+            for (m, other) in spaces.iter().enumerate() {
+                assert_eq!(other.key(&name).is_some(), n == m, "{} in {}", one.text(), other.text());
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_takes_names_literally() {
+        assert_eq!(Space::root().within("a*[b]").pattern(), b"idem{}:5:a\\*\\[b\\]:*");
+    }
+}

@@ -1,0 +1,141 @@
+//! What is refused, warned of and shown when a store connects.
+
+use std::{
+    fmt,
+    io::{BufRead, BufReader, Write},
+    net::{Ipv4Addr, TcpListener},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use tower_idempotency::{RedisStore, StoreError, StoreErrorKind};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use crate::server::Server;
+
+/// A server of another version, which knows no more than what it is.
+fn impostor(version: &'static str) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let info = format!("redis_version:{version}\r\n");
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            while let Some(line) = lines.next() {
+                // `*3`, then a length and a word for each of the three.
+                let Some(words) = line.strip_prefix('*').and_then(|words| words.parse::<usize>().ok()) else { break };
+                let command: Vec<_> = lines.by_ref().take(words * 2).collect();
+                let answer = match command.get(1).map(|name| name.to_uppercase()) {
+                    Some(name) if name == "INFO" => format!("${}\r\n{info}\r\n", info.len()),
+                    _ => "+OK\r\n".into(),
+                };
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    port
+}
+
+fn all_that_is_shown(error: &StoreError) -> String {
+    format!("{error} {error:?} {:?}", std::error::Error::source(error).map(ToString::to_string))
+}
+
+#[tokio::test]
+async fn an_old_server_is_refused() {
+    let error = RedisStore::connect(&format!("redis://127.0.0.1:{}", impostor("6.2.14"))).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+    assert!(error.to_string().contains("6.2") && error.to_string().contains("7.0"), "{error}");
+    RedisStore::connect(&format!("redis://127.0.0.1:{}", impostor("7.2.4"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_of_a_cluster_is_refused() {
+    let server = Server::start(&["--cluster-enabled", "yes"]);
+    let error = RedisStore::connect(&server.url()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+    assert!(error.to_string().contains("cluster"), "{error}");
+}
+
+#[tokio::test]
+async fn secrets_are_not_shown() {
+    let server = Server::start(&["--requirepass", "right-secret"]);
+    let url = |password: &str| format!("redis://:{password}@127.0.0.1:{}", server.port());
+    let store = RedisStore::connect(&url("right-secret")).await.unwrap();
+    assert!(!format!("{store:?}").contains("secret") && format!("{store:?}").contains("127.0.0.1"), "{store:?}");
+
+    let error = RedisStore::connect(&url("wrong-secret")).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error:?}");
+    assert!(!all_that_is_shown(&error).contains("secret"), "{error:?}");
+    let error = RedisStore::connect(&server.url()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error:?}");
+    for url in
+        ["redis://user:secret@", "http://:secret@host", "secret", "redis://:secret@host:port", "redis://host/secret"]
+    {
+        let error = RedisStore::connect(url).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{url}: {error:?}");
+        assert!(!all_that_is_shown(&error).contains("secret"), "{url}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_is_not_waited_for() {
+    let error = RedisStore::connect("redis://127.0.0.1:1").await.unwrap_err();
+    assert_eq!((error.kind(), error.is_without_effect()), (StoreErrorKind::Unavailable, true), "{error:?}");
+}
+
+#[tokio::test]
+async fn eviction_is_warned_of() {
+    for (policy, warned) in [("noeviction", false), ("allkeys-lru", true), ("volatile-ttl", true)] {
+        let server = Server::start(&["--maxmemory-policy", policy]);
+        let heard = Heard::default();
+        let guard = tracing::subscriber::set_default(heard.clone());
+        server.store().await;
+        drop(guard);
+        let warnings = heard.0.lock().unwrap().clone();
+        let told = warnings.iter().any(|warning| warning.contains("maxmemory-policy") && warning.contains(policy));
+        assert_eq!(told, warned, "{policy}: {warnings:?}");
+    }
+}
+
+/// Keeps warnings.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Heard {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = Text::default();
+        event.record(&mut text);
+        self.0.lock().unwrap().push(text.0);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, _: &Field, value: &dyn fmt::Debug) {
+        let _ = fmt::Write::write_fmt(&mut self.0, format_args!("{value:?}"));
+    }
+}

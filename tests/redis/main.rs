@@ -1,0 +1,52 @@
+//! The Redis store keeps the rules of every store, and goes through what a server goes through.
+//!
+//! Each test starts a `redis-server` of its own.
+
+mod connecting;
+mod load;
+mod outages;
+mod records;
+mod refusing;
+mod server;
+mod suite;
+mod waiting;
+
+use std::time::Duration;
+
+use tower_idempotency::{
+    RecordKey, RedisStore,
+    store::{Claim, Claimed, Finished, Granted, Release, Settlement, Store},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn key(name: &str) -> RecordKey {
+    RecordKey::new("/orders/{id}", Some("ann"), name).unwrap()
+}
+
+fn claim() -> Claim {
+    Claim::new(MINUTE, MINUTE)
+}
+
+fn settlement(claim: &Claim) -> Settlement {
+    Settlement::new(claim.claimant, Some("kept".into()), MINUTE)
+}
+
+fn release(claim: &Claim) -> Release {
+    Release::new(claim.claimant, MINUTE)
+}
+
+async fn granted(store: &RedisStore, key: &RecordKey, claim: &Claim) {
+    assert_eq!(store.claim(key, claim).await.unwrap(), Claimed::Granted(Granted::new(1, false)));
+}
+
+async fn settled(store: &RedisStore, key: &RecordKey) -> Claim {
+    let first = claim();
+    granted(store, key, &first).await;
+    assert!(matches!(store.settle(key, &settlement(&first)).await.unwrap(), Finished::Done));
+    first
+}
+
+async fn replays(store: &RedisStore, key: &RecordKey) {
+    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into())));
+}
