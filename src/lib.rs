@@ -39,6 +39,7 @@
 //! | put a layer around a service | [`IdempotencyLayer`] |
 //! | say where the key is, whose it is, what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
 //! | say what happens to a repeated request | [`Policy`] |
+//! | let a form be submitted once | [`Tokens`], [`TokenLayer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
@@ -96,6 +97,7 @@ pub mod store;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;
+mod token;
 mod value;
 
 #[cfg(all(doctest, feature = "axum", feature = "memory"))]
@@ -113,9 +115,10 @@ pub use self::store::RedisStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
     engine::Leftovers,
-    exchange::Operation,
+    exchange::{Idempotency, Operation, ResponseFuture},
     extract::{fingerprint, key, scope},
-    idempotency::{Idempotency, IdempotencyLayer, Preset, ResponseFuture},
+    idempotency::{IdempotencyLayer, Preset},
+    token::{Token, TokenLayer, Tokens},
     value::{
         AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
         Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,

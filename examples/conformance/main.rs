@@ -39,14 +39,14 @@ use tokio::{
 #[cfg(feature = "redis")]
 use tower_idempotency::RedisStore;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, WhileRunning, fingerprint, key,
-    preset, scope, store::Operator,
+    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
+    fingerprint, key, preset, scope, store::Operator,
 };
 
 use self::{
     executions::Executions,
     flags::Flags,
-    handler::{Server, abandoned, executions, handle},
+    handler::{Server, abandoned, executions, handle, token},
 };
 
 /// How long running handlers have, once the server was told to end.
@@ -73,7 +73,15 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .lease(flags.lease)
         .store_timeout(flags.store_timeout)
         .leftovers(leftovers.clone());
-    let app = routes(&base).with_state(Arc::new(Server { store, executions }));
+    let tokens = Tokens::new(store.clone()).life(flags.token_life);
+    let submit = tokens
+        .layer("order")
+        .principal(scope::header("X-User").optional())
+        .retention(flags.retention)
+        .lease(flags.lease)
+        .store_timeout(flags.store_timeout)
+        .leftovers(leftovers.clone());
+    let app = routes(&base, submit).with_state(Arc::new(Server { store, executions, tokens }));
 
     // Before anybody knows the address, so that whoever does can end the server.
     let mut terminate = signal(SignalKind::terminate())?;
@@ -118,7 +126,7 @@ async fn open(flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
     }
 }
 
-fn routes(base: &IdempotencyLayer) -> Router<Arc<Server>> {
+fn routes(base: &IdempotencyLayer, submit: TokenLayer) -> Router<Arc<Server>> {
     let default = || base.clone();
     // One layer value for both routers that it is nested in.
     let run = Router::new().route("/run", post(handle).layer(default()));
@@ -147,6 +155,10 @@ fn routes(base: &IdempotencyLayer) -> Router<Arc<Server>> {
         .route("/order-callback", post(handle).layer(acknowledged(default())))
         .route("/legacy", get(handle).layer(default().key(key::query("request_id")).methods([Method::GET])))
         .route("/orders/{id}/pay", post(handle).layer(default().key(key::path("id"))))
+        .route("/token", get(token))
+        .route("/token/other", get(token))
+        .route("/submit", post(handle).layer(submit.clone()))
+        .route("/submit-replay", post(handle).layer(submit.on_duplicate(OnDuplicate::Replay)))
         .route("/executions", get(executions))
         .route("/abandoned", get(abandoned))
 }

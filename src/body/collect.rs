@@ -9,6 +9,11 @@ use http::HeaderMap;
 use http_body::Body;
 use http_body_util::LengthLimitError;
 
+use super::BoxError;
+
+/// What a frame of untold size is taken for, in bytes.
+const UNTOLD: usize = 8 * 1024;
+
 /// A whole body.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
@@ -71,14 +76,27 @@ where
 }
 
 /// Reads and drops up to `limit` bytes, so that the sender gets round to reading its answer.
-pub(crate) async fn drain<B: Body<Data = Bytes>>(body: B, limit: usize) {
+///
+/// A body that a layer further out bounds can be read on behind its bound: each frame is an error then, of a size that
+/// nobody tells.
+pub(crate) async fn drain<B>(body: B, limit: usize)
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     let mut body = pin!(body);
     let mut read = 0;
     while read <= limit && !body.is_end_stream() {
-        match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            Some(Ok(frame)) => read += frame.data_ref().map_or(0, Bytes::len),
-            Some(Err(_)) | None => return,
-        }
+        read += match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            Some(Err(error)) => {
+                if !is_over_a_limit(&*error.into()) {
+                    return;
+                }
+                UNTOLD
+            }
+            None => return,
+        };
     }
 }
 

@@ -63,7 +63,16 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Passed { body } => body.size_hint(),
-            Kind::Whole { data, .. } => SizeHint::with_exact(data.as_ref().map_or(0, Bytes::len) as u64),
+            Kind::Whole { data, trailers } => {
+                let length = data.as_ref().map_or(0, Bytes::len) as u64;
+                let mut hint = SizeHint::new();
+                hint.set_lower(length);
+                // Whoever passes the request on and knows its length leaves trailers out.
+                if trailers.is_none() {
+                    hint.set_upper(length);
+                }
+                hint
+            }
         }
     }
 }

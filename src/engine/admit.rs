@@ -1,16 +1,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{Engine, Run, Stage, Work, bounded::bounded, ghost::Ghost};
 use crate::{
     store::Claimed,
-    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreErrorKind, StoreVerb},
+    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreVerb},
 };
 
-/// How long to wait before asking a store again that could not be waited at.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait before asking a store again that could not be waited at: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// May this request run?
 pub(crate) enum Admission<'a> {
@@ -24,8 +24,10 @@ pub(crate) enum Admission<'a> {
     Mismatch(Mismatch),
     /// It was begun, must not be run again, and nobody knows how it ended.
     OutcomeUnknown,
-    /// The store failed.
-    Failed(StoreError),
+    /// It should have been issued, and was not, or not for this.
+    NotIssued,
+    /// The store failed. Before that it said, perhaps, that another one runs, for that long at least.
+    Failed { error: StoreError, running: Option<Duration> },
 }
 
 impl Engine {
@@ -43,16 +45,20 @@ impl Engine {
     ) -> Admission<'a> {
         let start = Instant::now();
         let mut sent = start;
+        let mut pause = PAUSES.0;
+        let mut running = None;
+        // A grant that comes when its lease is over may have been taken over already.
+        let limit = self.store_timeout.min(claim.lease);
         loop {
             let ghost = Ghost::new(self, work, key, claim);
-            let claimed = match bounded(self.store.claim(key, claim), self.store_timeout).await {
+            let claimed = match bounded(self.store.claim(key, claim), limit).await {
                 Ok(claimed) => claimed,
                 Err(error) => {
                     self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                     if error.is_without_effect() {
                         ghost.laid();
                     }
-                    return Admission::Failed(error);
+                    return Admission::Failed { error, running };
                 }
             };
             ghost.laid();
@@ -64,30 +70,32 @@ impl Engine {
                     return Admission::Run(Run::new(self, work, key, claim, granted, sent));
                 }
                 Claimed::Running { holder, left } => {
+                    running = Some(left);
                     let within = patience.saturating_sub(start.elapsed()).min(left);
                     if within.is_zero() {
                         return Admission::Running(left);
                     }
-                    self.wait(key, holder, within).await;
+                    if !self.wait(key, holder, within, pause).await {
+                        pause = (pause * 2).min(PAUSES.1);
+                    }
                     sent = Instant::now();
                 }
                 Claimed::Settled(payload) => return Admission::Settled(payload),
                 Claimed::Mismatch(mismatch) => return Admission::Mismatch(mismatch),
                 Claimed::OutcomeUnknown => return Admission::OutcomeUnknown,
-                Claimed::NotIssued | Claimed::Foreign => {
-                    let error = StoreError::new(StoreErrorKind::Corrupt, "a record of another kind has this key");
-                    return Admission::Failed(error);
-                }
+                Claimed::NotIssued | Claimed::Foreign => return Admission::NotIssued,
             }
         }
     }
 
-    /// Waits until the claim of `holder` may have ended, for `within` at most.
-    async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration) {
-        let limit = within + self.store_timeout;
-        if let Err(error) = bounded(self.store.changed(key, holder, within), limit).await {
-            self.report(&Event::StoreFailed { key, verb: StoreVerb::Changed, error: &error, retried: true });
-            sleep(PAUSE.min(within)).await;
-        }
+    /// Waits until the claim of `holder` may have ended, for `within` at most. Where the store cannot be waited at, it
+    /// waits for `pause` and says so.
+    async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration, pause: Duration) -> bool {
+        let start = Instant::now();
+        // A store that is late to say that the time is over has not failed; its client does not wait for it either.
+        let Ok(Err(error)) = timeout(within, self.store.changed(key, holder, within)).await else { return true };
+        self.report(&Event::StoreFailed { key, verb: StoreVerb::Changed, error: &error, retried: true });
+        sleep(pause.min(within.saturating_sub(start.elapsed()))).await;
+        false
     }
 }

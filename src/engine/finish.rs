@@ -3,7 +3,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::{Run, Stage, Work, bounded::bounded};
+use super::{Run, Stage, Work, bounded::bounded, leftovers::Kind};
 use crate::{
     store::{Finished, StoreFuture},
     value::{Event, Record, Release, Settlement, StoreVerb},
@@ -46,18 +46,22 @@ impl Run<'_> {
         self.finish(How::Release(Release::new(claimant, keep))).await
     }
 
-    /// Tries for the store timeout; after that, goes on in the background for as long as a leftover may.
+    /// Tries for the store timeout; after that, or without a client, goes on for as long as a leftover may.
     async fn finish(mut self, how: How) -> Ending {
         // From here on it has to be finished, attached or not.
         self.work.enter(Stage::Claimed);
         self.ending = true;
+        let start = Instant::now();
         if let Some(ending) = self.try_once(&how, self.engine.store_timeout).await {
             return ending;
         }
-        let give_up = Instant::now() + self.engine.store_timeout;
         let mut pause = Duration::from_millis(20);
         loop {
-            let left = give_up.saturating_duration_since(Instant::now() + pause);
+            let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
+            if self.work.is_leftover() {
+                // No client waits for it, and the place that it has is one in the background.
+                left = self.engine.store_timeout;
+            }
             if left.is_zero() {
                 break;
             }
@@ -67,9 +71,12 @@ impl Run<'_> {
             }
             pause = (pause * 2).min(Duration::from_secs(1));
         }
-        let lost = self.work.is_lost();
+        if self.work.is_lost() {
+            // There is nothing of this run's left to end.
+            return Ending::Lost(None);
+        }
         self.go_on_in_background(how);
-        if lost { Ending::Lost(None) } else { Ending::Unrecorded }
+        Ending::Unrecorded
     }
 
     /// `None` means: try again.
@@ -124,8 +131,8 @@ impl Run<'_> {
                 pause = (pause * 2).min(Duration::from_secs(1));
             }
         };
-        let adopted = match &self.work.runtime {
-            Some(runtime) => self.engine.leftovers.adopt(runtime, go_on, not_recorded).is_ok(),
+        let adopted = match self.work.runtime() {
+            Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, go_on, not_recorded).is_ok(),
             None => false,
         };
         if !adopted {

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Engine, Work, bounded::bounded};
+use super::{Engine, Work, bounded::bounded, leftovers::Kind};
 use crate::{
     store::Finished,
-    value::{Claim, Event, RecordKey, Release, StoreVerb},
+    value::{Claim, Event, RecordKey, Release},
 };
 
 /// A claim that was sent and whose answer is not known. Dropped in this state, it is released in the background, so
@@ -32,29 +32,28 @@ impl<'a> Ghost<'a> {
 
 impl Drop for Ghost<'_> {
     fn drop(&mut self) {
-        let Some(runtime) = self.work.runtime.as_ref().filter(|_| self.armed) else { return };
+        let Some(runtime) = self.work.runtime().filter(|_| self.armed) else { return };
         let (engine, key) = (self.engine.clone(), self.key.clone());
         let release = Release::new(self.claim.claimant, self.claim.horizon.min(Duration::from_secs(3600)));
         let lease = self.claim.lease;
         let lay = async move { lay(&engine, &key, &release, lease).await };
         // Past the bound the ghost's lease has to lapse by itself.
-        let _ = self.engine.leftovers.adopt(runtime, lay, |_| ());
+        let _ = self.engine.leftovers.adopt(runtime, Kind::Ghost, lay, |_| ());
     }
 }
 
 /// Releases until it is done, for a lease after the store last failed: the claim may still be on its way when the first
 /// release is refused, and a store that is away may come back.
 async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
-    let mut given_up = Instant::now() + lease;
+    let mut since = Instant::now();
     let mut pause = Duration::from_millis(50);
     loop {
         match bounded(engine.store.release(key, release), engine.store_timeout).await {
             Ok(Finished::Done) => return engine.report(&Event::Released { key }),
-            Ok(Finished::AlreadyDone) => return,
-            Ok(Finished::Refused(_)) if Instant::now() >= given_up => return,
+            Ok(Finished::Refused(_)) if since.elapsed() >= lease => return,
             Ok(Finished::Refused(_)) => {}
-            Err(error) if error.is_temporary() => given_up = Instant::now() + lease,
-            Err(_) => return engine.report(&Event::NotRecorded { key, verb: StoreVerb::Release }),
+            Err(error) if error.is_temporary() => since = Instant::now(),
+            Ok(Finished::AlreadyDone) | Err(_) => return,
         }
         sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(5));

@@ -65,7 +65,11 @@ impl<'a> Run<'a> {
         loop {
             sleep_until(next).await;
             let sent = Instant::now();
-            let limit = self.engine.store_timeout.min(lease / 3);
+            let ends = self.renewed + lease;
+            let mut limit = self.engine.store_timeout.min(lease / 3);
+            if sent < ends {
+                limit = limit.min(ends - sent);
+            }
             match bounded(self.engine.store.renew(self.key, self.claim), limit).await {
                 Ok(Renewed::Done) => {
                     self.renewed = sent;
@@ -81,9 +85,11 @@ impl<'a> Run<'a> {
                 Err(error) => {
                     let (key, verb) = (self.key, StoreVerb::Renew);
                     self.engine.report(&Event::StoreFailed { key, verb, error: &error, retried: true });
-                    let now = Instant::now();
-                    self.work.set_overdue(now >= self.renewed + lease);
-                    next = now + (lease / 10).clamp(Duration::from_millis(1), Duration::from_secs(1));
+                    next = Instant::now() + (lease / 10).clamp(Duration::from_millis(1), Duration::from_secs(1));
+                    if next >= ends {
+                        sleep_until(ends).await;
+                        self.work.set_overdue(true);
+                    }
                 }
             }
         }

@@ -15,8 +15,13 @@ use tokio::{runtime::Handle, sync::Notify};
 /// Leftovers run on the runtime that served their request. They are bounded in number and time: past the number, the
 /// work of a client that leaves is dropped; past the time, a leftover is. Either way the claim lapses.
 ///
+/// Claims that a store never answered, and that are released in the background, are leftovers too. There are as many
+/// of them as an outage makes, so they are bounded by the same number, and count apart from work. Each is watched for a
+/// lease after the store's last failure, since the claim may still be on its way. One that is not released lapses; on a
+/// route that runs at most once, an operation that never ran is then an `outcome-unknown`.
+///
 /// A server's graceful shutdown waits for its connections, not for leftovers. Await [`drained`](Self::drained) after
-/// it, or their claims stay behind, running, until their leases lapse.
+/// it, within a time of your choice, or their claims stay behind, running, until their leases lapse.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,8 +43,27 @@ pub struct Leftovers {
 
 #[derive(Default)]
 struct Shared {
-    count: AtomicUsize,
+    work: AtomicUsize,
+    ghosts: AtomicUsize,
     ended: Notify,
+}
+
+/// What is left over.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// Work, or its record.
+    Work,
+    /// A claim whose answer is not known.
+    Ghost,
+}
+
+impl Shared {
+    fn of(&self, kind: Kind) -> &AtomicUsize {
+        match kind {
+            Kind::Work => &self.work,
+            Kind::Ghost => &self.ghosts,
+        }
+    }
 }
 
 impl Leftovers {
@@ -64,7 +88,7 @@ impl Leftovers {
     /// How many there are now. Clones count together.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.shared.count.load(Ordering::Acquire)
+        self.shared.work.load(Ordering::Acquire) + self.shared.ghosts.load(Ordering::Acquire)
     }
 
     /// Resolves when there is no leftover.
@@ -86,13 +110,14 @@ impl Leftovers {
     pub(super) fn adopt<F>(
         &self,
         runtime: &Handle,
+        kind: Kind,
         work: F,
         too_long: impl FnOnce(Duration) + Send + 'static,
     ) -> Result<(), F>
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let Some(place) = self.place() else { return Err(work) };
+        let Some(place) = self.place(kind) else { return Err(work) };
         let time = self.time;
         runtime.spawn(async move {
             let _place = place;
@@ -103,10 +128,10 @@ impl Leftovers {
         Ok(())
     }
 
-    fn place(&self) -> Option<Place> {
+    fn place(&self, kind: Kind) -> Option<Place> {
         let more = |count: usize| (count < self.limit).then_some(count + 1);
-        let taken = self.shared.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.is_ok().then(|| Place(self.shared.clone()))
+        let taken = self.shared.of(kind).fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.is_ok().then(|| Place(self.shared.clone(), kind))
     }
 }
 
@@ -127,11 +152,11 @@ impl fmt::Debug for Leftovers {
 }
 
 /// One leftover's place in the count, given back however it ends: also with a runtime that shuts down.
-struct Place(Arc<Shared>);
+struct Place(Arc<Shared>, Kind);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.0.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.0.of(self.1).fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.ended.notify_waiters();
         }
     }
@@ -146,11 +171,12 @@ mod tests {
         let leftovers = Leftovers::new().limit(2).time(Duration::from_secs(60));
         let runtime = Handle::current();
         let sleep = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
-        assert!(leftovers.adopt(&runtime, sleep(10), |_| ()).is_ok());
+        assert!(leftovers.adopt(&runtime, Kind::Work, sleep(10), |_| ()).is_ok());
         let (late, was_late) = tokio::sync::oneshot::channel();
-        assert!(leftovers.adopt(&runtime, sleep(1000), |after| late.send(after).unwrap()).is_ok());
-        assert!(leftovers.adopt(&runtime, sleep(1), |_| ()).is_err());
-        assert_eq!(leftovers.count(), 2);
+        assert!(leftovers.adopt(&runtime, Kind::Work, sleep(1000), |after| late.send(after).unwrap()).is_ok());
+        assert!(leftovers.adopt(&runtime, Kind::Work, sleep(1), |_| ()).is_err());
+        assert!(leftovers.adopt(&runtime, Kind::Ghost, sleep(1), |_| ()).is_ok());
+        assert_eq!(leftovers.count(), 3);
         let start = tokio::time::Instant::now();
         leftovers.drained().await;
         assert_eq!(start.elapsed(), Duration::from_secs(60));
@@ -161,7 +187,7 @@ mod tests {
     fn a_runtime_that_ends_gives_the_places_back() {
         let leftovers = Leftovers::new();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        assert!(leftovers.adopt(runtime.handle(), std::future::pending(), |_| ()).is_ok());
+        assert!(leftovers.adopt(runtime.handle(), Kind::Work, std::future::pending(), |_| ()).is_ok());
         drop(runtime);
         assert_eq!(leftovers.count(), 0);
     }

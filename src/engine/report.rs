@@ -1,3 +1,5 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::Engine;
 use crate::value::Event;
 #[cfg(feature = "tracing")]
@@ -9,7 +11,8 @@ impl Engine {
         #[cfg(feature = "tracing")]
         trace(event);
         if let Some(observer) = &self.observer {
-            observer.on_event(event);
+            // Whoever watches must not break off what is claimed. The panic hook has told of it.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(event)));
         }
     }
 }

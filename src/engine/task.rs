@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{Engine, Stage, Work};
+use super::{Engine, Stage, Work, leftovers::Kind};
 use crate::value::Event;
 
 /// A run in its caller's task, which the runtime finishes if the caller drops it after the claim.
@@ -41,6 +41,7 @@ impl<T: 'static> Future for Task<T> {
     /// Where the work panics, and where it is polled after it ended.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let Some(mut future) = self.future.take() else { panic!("polled after it was ready") };
+        self.work.see_runtime();
         let polled = future.as_mut().poll(cx);
         if polled.is_pending() {
             self.future = Some(future);
@@ -64,8 +65,8 @@ impl<T: 'static> Drop for Task<T> {
         let rest = tracing::Instrument::instrument(rest, std::mem::replace(&mut self.span, tracing::Span::none()));
         let (engine, late) = (self.engine.clone(), key.clone());
         let too_long = move |after| engine.report(&Event::Dropped { key: &late, after: Some(after) });
-        let adopted = match &self.work.runtime {
-            Some(runtime) => self.engine.leftovers.adopt(runtime, rest, too_long).is_ok(),
+        let adopted = match self.work.runtime() {
+            Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, rest, too_long).is_ok(),
             None => false,
         };
         self.engine.report(&if adopted { Event::Detached { key } } else { Event::Dropped { key, after: None } });

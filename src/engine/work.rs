@@ -29,13 +29,13 @@ pub(crate) struct Work {
     changed: Notify,
     wishes: Mutex<Wishes>,
     key: OnceLock<RecordKey>,
-    pub(super) runtime: Option<Handle>,
+    runtime: OnceLock<Handle>,
 }
 
 impl Work {
     /// Work of the current runtime, which takes over what its client leaves behind.
     pub(crate) fn new() -> Self {
-        Self {
+        let work = Self {
             stage: AtomicU8::new(Stage::Open as u8),
             leftover: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
@@ -43,8 +43,23 @@ impl Work {
             changed: Notify::new(),
             wishes: Mutex::new(Wishes::default()),
             key: OnceLock::new(),
-            runtime: Handle::try_current().ok(),
+            runtime: OnceLock::new(),
+        };
+        work.see_runtime();
+        work
+    }
+
+    /// Remembers the first runtime that the work is seen in.
+    pub(super) fn see_runtime(&self) {
+        if self.runtime.get().is_none()
+            && let Ok(current) = Handle::try_current()
+        {
+            let _ = self.runtime.set(current);
         }
+    }
+
+    pub(super) fn runtime(&self) -> Option<&Handle> {
+        self.runtime.get()
     }
 
     pub(crate) fn stage(&self) -> Stage {

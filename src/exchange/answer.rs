@@ -65,9 +65,12 @@ impl Exchange {
 
     /// Whether the answer goes out as it comes: it is none to wait for, none to replay, or too long to be kept.
     fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: Wishes) -> bool {
-        let media_type = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        let is_event_stream = media_type.len() >= 17 && media_type[..17].eq_ignore_ascii_case(b"text/event-stream");
-        let told = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let content_type = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+        let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+        let is_event_stream = media_type.eq_ignore_ascii_case(b"text/event-stream");
+        // A 304 tells the length of what it does not send.
+        let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
+        let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
         let length = told.unwrap_or(0).max(body.size_hint().lower());
         is_partial(parts.status)
             || wishes.stream

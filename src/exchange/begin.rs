@@ -5,8 +5,8 @@ use http::{Request, request::Parts};
 
 use super::{Exchange, Scoping};
 use crate::{
-    extract::{caller, fingerprint, route},
-    value::{Caller, Claim, Fingerprint, RecordKey, Refusal, hex},
+    extract::{caller, fingerprint, key::KeyExtractor, route},
+    value::{Binding, Caller, Claim, Digest, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
 };
 
 /// What the head of a request says.
@@ -26,7 +26,7 @@ pub(crate) struct Subject {
 }
 
 enum Name {
-    Known(RecordKey),
+    Known(RecordKey, Option<Binding>),
     /// The body has the rest of it.
     Open {
         scope: ScopeOf,
@@ -57,10 +57,11 @@ impl Exchange {
 
     fn subject(&self, parts: &Parts) -> Result<Option<Subject>, Refusal> {
         let none = Bytes::new();
-        let key_is_open = self.key.is_content() || self.key.needs_body();
-        let key = if key_is_open { None } else { self.key.extract(parts, &none).map_err(Refusal::KeyInvalid)? };
-        if key.is_none() && !key_is_open {
-            return if self.key_required { Err(Refusal::KeyMissing) } else { Ok(None) };
+        let of_head = !self.key.is_content() && !self.key.needs_body();
+        let key = if of_head { self.key.extract(parts, &none).map_err(|error| self.invalid(error))? } else { None };
+        let of_body = self.key_of_body();
+        if key.is_none() && of_body.is_none() {
+            return self.missing();
         }
         let (scope, caller) = match &self.scoping {
             Scoping::Scope(scope) if scope.needs_body() => (ScopeOf::Body, Caller::NONE),
@@ -69,7 +70,10 @@ impl Exchange {
             Scoping::Unscoped => (ScopeOf::Head(None), Caller::NONE),
         };
         let name = match (scope, key) {
-            (ScopeOf::Head(scope), Some(key)) => Name::Known(self.record_key(parts, scope.as_deref(), &key)?),
+            (ScopeOf::Head(scope), Some(key)) => {
+                let (key, binding) = self.named(parts, scope.as_deref(), &key)?;
+                Name::Known(key, binding)
+            }
             (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
         };
         Ok(Some(Subject { caller, name }))
@@ -82,24 +86,24 @@ impl Exchange {
         body: &Bytes,
         Subject { caller, name }: Subject,
     ) -> Result<Option<(RecordKey, Claim)>, Refusal> {
-        let (key, fingerprint) = match name {
-            Name::Known(key) => (key, self.fingerprint.of(parts, body)?),
+        let (key, binding, fingerprint) = match name {
+            Name::Known(key, binding) => (key, binding, self.fingerprint.of(parts, body)?),
             Name::Open { scope, .. } if self.key.is_content() => self.content(parts, body, scope, caller)?,
             Name::Open { scope, key } => {
-                let key = match key {
-                    Some(key) => Some(Cow::Owned(key)),
-                    None => self.key.extract(parts, body).map_err(Refusal::KeyInvalid)?,
+                let key = match (key, self.key_of_body()) {
+                    (None, Some(of_body)) => of_body.extract(parts, body).map_err(|error| self.invalid(error))?,
+                    (key, _) => key.map(Cow::Owned),
                 };
-                let Some(key) = key else {
-                    return if self.key_required { Err(Refusal::KeyMissing) } else { Ok(None) };
-                };
+                let Some(key) = key else { return self.missing() };
                 let scope = self.scope(parts, body, scope)?;
-                (self.record_key(parts, scope.as_deref(), &key)?, self.fingerprint.of(parts, body)?)
+                let (key, binding) = self.named(parts, scope.as_deref(), &key)?;
+                (key, binding, self.fingerprint.of(parts, body)?)
             }
         };
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.fingerprint = fingerprint;
         claim.caller = caller;
+        claim.issued = binding;
         claim.at_most_once = self.policy.is_at_most_once();
         Ok(Some((key, claim)))
     }
@@ -111,7 +115,7 @@ impl Exchange {
         body: &Bytes,
         scope: ScopeOf,
         caller: Caller,
-    ) -> Result<(RecordKey, Fingerprint), Refusal> {
+    ) -> Result<(RecordKey, Option<Binding>, Fingerprint), Refusal> {
         let scope = match &self.scoping {
             Scoping::Credentials(_) => Some(hex(&caller.to_bytes())),
             _ => self.scope(parts, body, scope)?,
@@ -121,7 +125,8 @@ impl Exchange {
             Fingerprint::OFF => fingerprint::of_bytes(parts, body),
             fingerprint => fingerprint,
         };
-        Ok((self.record_key(parts, scope.as_deref(), &hex(content.digest()))?, fingerprint))
+        let (key, binding) = self.named(parts, scope.as_deref(), &hex(content.digest()))?;
+        Ok((key, binding, fingerprint))
     }
 
     fn scope(&self, parts: &Parts, body: &Bytes, scope: ScopeOf) -> Result<Option<String>, Refusal> {
@@ -132,8 +137,47 @@ impl Exchange {
         }
     }
 
-    fn record_key(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<RecordKey, Refusal> {
-        let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
-        RecordKey::new(&route, scope, key).map_err(Refusal::KeyInvalid)
+    /// Where a key can be that the head does not have.
+    fn key_of_body(&self) -> Option<&KeyExtractor> {
+        match &self.tokens {
+            Some(rule) => rule.field.as_ref(),
+            None => Some(&self.key).filter(|key| key.is_content() || key.needs_body()),
+        }
     }
+
+    /// The operation, and what a token has to be bound to.
+    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<(RecordKey, Option<Binding>), Refusal> {
+        if let Some(rule) = &self.tokens {
+            return Ok((token_key(&rule.purpose, key), Some(Binding::new(&rule.purpose, scope))));
+        }
+        let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
+        Ok((RecordKey::new(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
+    }
+
+    fn invalid(&self, error: KeyError) -> Refusal {
+        if self.tokens.is_some() { Refusal::TokenInvalid } else { Refusal::KeyInvalid(error) }
+    }
+
+    fn missing<T>(&self) -> Result<Option<T>, Refusal> {
+        match (&self.tokens, self.key_required) {
+            (Some(_), _) => Err(Refusal::TokenMissing),
+            (None, true) => Err(Refusal::KeyMissing),
+            (None, false) => Ok(None),
+        }
+    }
+
+    /// Whether the body goes to the handler as it comes: the token is in the head, and nothing asks what the body says.
+    pub(super) fn streams(&self, subject: &Subject) -> bool {
+        self.tokens.is_some()
+            && matches!(subject.name, Name::Known(..))
+            && self.fingerprint.is_off()
+            && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+    }
+}
+
+/// Names a token in a store: by its digest, so that nobody who reads the store can spend it.
+pub(crate) fn token_key(purpose: &str, token: &str) -> RecordKey {
+    let mut digest = Digest::new();
+    digest.part(token.as_bytes());
+    RecordKey::token(purpose, &digest.finish())
 }

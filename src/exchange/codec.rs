@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::KeptHeaders;
+use super::headers::{KeptHeaders, is_of_the_message};
 use crate::body::Collected;
 
 const VERSION: u8 = 1;
@@ -34,12 +34,16 @@ pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, 
     Bytes::from(out)
 }
 
-/// Unpacks an answer; `None` where the bytes are none of this version.
+/// Unpacks an answer; `None` where the bytes are none of this version, or no answer that it packs.
 pub(super) fn decode(payload: &Bytes) -> Option<Kept> {
     let [VERSION, high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
     let mut rest = payload.slice(3..);
     let headers = take_fields(&mut rest)?;
+    if status.is_informational() || headers.keys().any(is_of_the_message) {
+        // A server would not know how to send it.
+        return None;
+    }
     let trailers = Some(take_fields(&mut rest)?).filter(|trailers| !trailers.is_empty());
     Some(Kept { status, headers, body: Collected { data: rest, trailers } })
 }

@@ -21,7 +21,7 @@ impl KeptHeaders {
 }
 
 /// Fields that a server makes anew for each message: hop-by-hop (RFC 9110, section 7.6.1), framing, and times.
-fn is_of_the_message(name: &HeaderName) -> bool {
+pub(super) fn is_of_the_message(name: &HeaderName) -> bool {
     [
         header::CONNECTION,
         header::TRANSFER_ENCODING,

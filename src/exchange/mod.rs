@@ -3,10 +3,12 @@
 mod answer;
 mod begin;
 mod codec;
+mod future;
 mod headers;
 mod operation;
 mod refuse;
 mod run;
+mod service;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -26,11 +28,9 @@ use crate::{
     value::{Policy, Refusal},
 };
 
-pub use self::operation::Operation;
-pub(crate) use self::{
-    begin::{Begun, Subject},
-    headers::KeptHeaders,
-};
+use self::begin::{Begun, Subject};
+pub(crate) use self::{begin::token_key, headers::KeptHeaders};
+pub use self::{future::ResponseFuture, operation::Operation, service::Idempotency};
 
 /// Makes the answer that tells a client of a refusal.
 pub(crate) type Render = dyn Fn(&Refusal) -> Response<Bytes> + Send + Sync;
@@ -52,6 +52,15 @@ pub(crate) struct Exchange {
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: bool,
     pub(crate) attached: bool,
+    /// The keys are tokens that were issued.
+    pub(crate) tokens: Option<TokenRule>,
+}
+
+/// What a token has to be good for, and where it may be if the head does not have it.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenRule {
+    pub(crate) purpose: Arc<str>,
+    pub(crate) field: Option<KeyExtractor>,
 }
 
 /// Whose key it is.
@@ -82,6 +91,7 @@ impl Exchange {
             render: None,
             fail_open: false,
             attached: false,
+            tokens: None,
         }
     }
 }

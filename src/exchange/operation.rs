@@ -58,7 +58,8 @@ impl Operation {
 
     /// How many times the key was claimed since its record began: 1 for the first try.
     ///
-    /// More than 1 means that a try before this one failed, or never came back, and may have left something behind.
+    /// More than 1 means that a try before this one failed, or never came back, and may have left something behind. It
+    /// may also have come no further than its claim.
     /// It starts again at 1 once the record is gone, so it orders the tries of one operation, and is no fencing token
     /// for other systems beyond the retention.
     #[must_use]

@@ -6,7 +6,7 @@ use http_body::Body;
 
 use super::{Exchange, codec::Kept};
 use crate::{
-    body::{ResponseBody, drain},
+    body::{BoxError, ResponseBody, drain},
     problem,
     value::{Event, RecordKey, Refusal, Reply},
 };
@@ -30,6 +30,10 @@ impl Exchange {
         let mut response = Response::new(ResponseBody::whole(kept.body.data, kept.body.trailers));
         *response.status_mut() = kept.status;
         *response.headers_mut() = kept.headers;
+        // What is left out today was perhaps kept by yesterday's process.
+        for name in &self.headers.not {
+            response.headers_mut().remove(name);
+        }
         response.headers_mut().insert(self.marker.clone(), HeaderValue::from_static("true"));
         response
     }
@@ -56,12 +60,18 @@ impl Exchange {
         }
     }
 
-    /// Reads what the client still sends, within bounds. A client that asks first (RFC 9110, section 10.1.1) has not
-    /// begun to send.
-    pub(crate) async fn drain<B: Body<Data = Bytes>>(headers: &HeaderMap, body: B) {
-        if !headers.contains_key(EXPECT) {
-            // Whether it ended in time makes no difference to the answer.
-            let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
-        }
+    /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
+    pub(crate) fn waits_for_a_word(headers: &HeaderMap) -> bool {
+        headers.contains_key(EXPECT)
+    }
+
+    /// Reads what the client still sends, within bounds.
+    pub(crate) async fn drain<B>(body: B)
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        // Whether it ended in time makes no difference to the answer.
+        let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
     }
 }

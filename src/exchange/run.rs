@@ -1,4 +1,9 @@
-use std::{panic::resume_unwind, pin::pin, sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
@@ -11,8 +16,9 @@ use super::{
     codec,
 };
 use crate::{
-    body::{BoxError, Collected, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
+    body::{BoxError, Collected, Excess, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
     engine::{Admission, CatchUnwind, Ending, Run, Stage, Work},
+    problem,
     value::{Claim, Event, OnDuplicate, Record, RecordKey, Refusal, State, StoreErrorKind, WhileRunning},
 };
 
@@ -32,11 +38,19 @@ impl Exchange {
         B::Error: Into<BoxError>,
         R: Body<Data = Bytes>,
     {
-        let body = match self.read(&parts, body).await {
-            Ok(body) => body,
-            Err(refusal) => return Ok(self.refuse(None, &refusal)),
+        let streams = self.streams(&subject);
+        let (body, claimed) = if streams {
+            (RequestBody::passed(body), self.claim(&parts, &Bytes::new(), subject))
+        } else {
+            match self.read(&parts, body).await {
+                Ok(whole) => {
+                    let claimed = self.claim(&parts, &whole.data, subject);
+                    (RequestBody::whole(whole), claimed)
+                }
+                Err(refusal) => return Ok(self.refuse(None, &refusal)),
+            }
         };
-        let (key, claim) = match self.claim(&parts, &body.data, subject) {
+        let (key, claim) = match claimed {
             Ok(Some(claimed)) => claimed,
             Ok(None) => return pass(&mut inner, parts, body).await,
             Err(refusal) => return Ok(self.refuse(None, &refusal)),
@@ -51,22 +65,28 @@ impl Exchange {
             WhileRunning::Wait(patience) => patience,
             _ => Duration::ZERO,
         };
-        match self.engine.admit(&work, &key, &claim, stage, patience).await {
-            Admission::Run(run) => self.handle(run, &work, &key, &claim, inner, parts, body).await,
-            Admission::Failed(error) if self.fail_open => {
+        let answer = match self.engine.admit(&work, &key, &claim, stage, patience).await {
+            Admission::Run(run) => return self.handle(run, &work, &key, &claim, inner, parts, body).await,
+            Admission::Failed { running: None, .. } if self.fail_open => {
                 self.engine.report(&Event::FailedOpen { key: &key });
-                drop(error);
-                pass(&mut inner, parts, body).await
+                return pass(&mut inner, parts, body).await;
             }
-            Admission::Failed(error) if error.kind() == StoreErrorKind::Full => {
-                Ok(self.refuse(Some(&key), &Refusal::StoreFull))
+            // Not beside a run that is known to be going on.
+            Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(&key, left),
+            Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
+                self.refuse(Some(&key), &Refusal::StoreFull)
             }
-            Admission::Failed(_) => Ok(self.refuse(Some(&key), &Refusal::StoreUnavailable)),
-            Admission::Running(left) => Ok(self.running(&key, left)),
-            Admission::Settled(payload) => Ok(self.duplicate(&key, payload.as_ref())),
-            Admission::Mismatch(mismatch) => Ok(self.refuse(Some(&key), &Refusal::KeyReused(mismatch))),
-            Admission::OutcomeUnknown => Ok(self.refuse(Some(&key), &Refusal::OutcomeUnknown)),
+            Admission::Failed { .. } => self.refuse(Some(&key), &Refusal::StoreUnavailable),
+            Admission::Running(left) => self.running(&key, left),
+            Admission::Settled(payload) => self.duplicate(&key, payload.as_ref()),
+            Admission::Mismatch(mismatch) => self.refuse(Some(&key), &Refusal::KeyReused(mismatch)),
+            Admission::OutcomeUnknown => self.refuse(Some(&key), &Refusal::OutcomeUnknown),
+            Admission::NotIssued => self.refuse(Some(&key), &Refusal::TokenInvalid),
+        };
+        if streams && !Self::waits_for_a_word(&parts.headers) {
+            Self::drain(body).await;
         }
+        Ok(answer)
     }
 
     /// The whole request body, or why not.
@@ -79,13 +99,19 @@ impl Exchange {
         let mut body = pin!(body);
         match collect(body.as_mut(), limit).await {
             Ok(body) => Ok(body),
-            Err(Failure::TooLong(_)) => {
-                Self::drain(&parts.headers, body).await;
+            Err(Failure::TooLong(Excess { read })) => {
+                // A client whose body was read has had its word, and sends.
+                if !read.is_empty() || !Self::waits_for_a_word(&parts.headers) {
+                    Self::drain(body).await;
+                }
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
             Err(Failure::Broken(_, error)) => {
-                let over_a_limit = is_over_a_limit(&*error.into());
-                Err(if over_a_limit { Refusal::BodyTooLarge(None) } else { Refusal::BodyIncomplete })
+                if !is_over_a_limit(&*error.into()) {
+                    return Err(Refusal::BodyIncomplete);
+                }
+                Self::drain(body).await;
+                Err(Refusal::BodyTooLarge(None))
             }
         }
     }
@@ -100,14 +126,14 @@ impl Exchange {
         claim: &Claim,
         mut inner: S,
         mut parts: Parts,
-        body: Collected,
+        body: RequestBody<B>,
     ) -> Result<Response<ResponseBody<R>>, S::Error>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
         R: Body<Data = Bytes>,
     {
         parts.extensions.insert(Operation::new(work.clone(), key.clone(), run.granted));
-        let request = Request::from_parts(parts, RequestBody::whole(body));
+        let request = Request::from_parts(parts, body);
         let handling = async {
             let response = inner.call(request).await?;
             Ok(self.take_in(response, work).await)
@@ -135,7 +161,11 @@ impl Exchange {
         if !self.policy.keeps_panics() {
             return Fate::Release;
         }
-        let (parts, data) = self.rendered(&Refusal::HandlerFailed).into_parts();
+        let refusal = Refusal::HandlerFailed;
+        // A renderer that panics in its turn must not cost the record.
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(&refusal)));
+        let rendered = rendered.unwrap_or_else(|_| problem::render(&refusal, &self.problem_base));
+        let (parts, data) = rendered.into_parts();
         let body = Collected { data, trailers: None };
         Fate::Settle(Some(codec::encode(parts.status, &parts.headers, &body, &self.headers)), self.policy.retention)
     }
@@ -154,6 +184,7 @@ impl Exchange {
                 Some(kept) => self.replay(key, kept),
                 None => self.refuse(Some(key), &Refusal::NotRetained),
             },
+            OnDuplicate::Reject if self.tokens.is_some() => self.refuse(Some(key), &Refusal::TokenUsed),
             OnDuplicate::Reject => self.refuse(Some(key), &Refusal::Duplicate),
             OnDuplicate::Respond(reply) => self.respond(key, reply, None),
         }
@@ -170,12 +201,12 @@ impl Exchange {
     }
 }
 
-/// Lets a request through unprotected after its body was read.
-async fn pass<S, B, R>(inner: &mut S, parts: Parts, body: Collected) -> Result<Response<ResponseBody<R>>, S::Error>
+/// Lets a request through unprotected.
+async fn pass<S, B, R>(inner: &mut S, parts: Parts, body: RequestBody<B>) -> Result<Response<ResponseBody<R>>, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body,
 {
-    let request = Request::from_parts(parts, RequestBody::whole(body));
+    let request = Request::from_parts(parts, body);
     Ok(inner.call(request).await?.map(ResponseBody::passed))
 }

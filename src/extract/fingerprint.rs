@@ -148,6 +148,11 @@ pub fn form() -> FingerprintExtractor {
 }
 
 impl FingerprintExtractor {
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self.0, Kind::Off)
+    }
+
+    #[cfg_attr(not(any(feature = "json", feature = "form")), allow(clippy::unnecessary_wraps))]
     pub(crate) fn of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
         Ok(match &self.0 {
             Kind::Bytes => of_bytes(parts, body),
@@ -229,11 +234,11 @@ fn of_head(parts: &Parts) -> Digest {
     digest
 }
 
-fn lower(digest: &mut Digest, media_type: &str) {
-    if media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        digest.part(media_type.to_ascii_lowercase().as_bytes());
+fn lower(digest: &mut Digest, media_type: &[u8]) {
+    if media_type.iter().any(u8::is_ascii_uppercase) {
+        digest.part(&media_type.to_ascii_lowercase());
     } else {
-        digest.part(media_type.as_bytes());
+        digest.part(media_type);
     }
 }
 

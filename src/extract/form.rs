@@ -40,7 +40,7 @@ pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<St
 pub(super) fn digest(parts: &Parts, body: &Bytes, digest: &mut Digest) -> Result<(), &'static str> {
     let mut fields = match media::boundary(&parts.headers) {
         Some(boundary) => fields(body, boundary).ok_or(NOT_MULTIPART)?,
-        None if media::essence(&parts.headers).eq_ignore_ascii_case("application/x-www-form-urlencoded") => {
+        None if media::essence(&parts.headers).eq_ignore_ascii_case(b"application/x-www-form-urlencoded") => {
             pairs::pairs(body).map(Field::of_pair).collect()
         }
         None => return Err("the body is no form"),
@@ -79,7 +79,8 @@ impl Field {
 }
 
 /// The fields of a `multipart/form-data` body; `None` where it is none, or has too many.
-fn fields(body: &Bytes, boundary: &str) -> Option<Vec<Field>> {
+fn fields(body: &Bytes, boundary: &[u8]) -> Option<Vec<Field>> {
+    let boundary = std::str::from_utf8(boundary).ok()?;
     let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(body.len() as u64));
     let stream = once(ready(Ok::<_, Infallible>(body.clone())));
     let mut multipart = Multipart::with_constraints(stream, boundary, constraints);

@@ -134,7 +134,7 @@ pub fn form(field: &str) -> KeyExtractor {
 ///
 /// A document that is not well-formed or not UTF-8 is malformed, and so is one with a document type or with an entity
 /// beyond XML's own five: nothing is expanded, and nothing outside is asked for. An element that is there twice, or has
-/// elements in it, is malformed too.
+/// elements in it, is malformed too. How names are spelled is not looked at.
 #[cfg(feature = "xml")]
 #[cfg_attr(docsrs, doc(cfg(feature = "xml")))]
 pub fn xml(element: &str) -> KeyExtractor {
@@ -195,6 +195,7 @@ impl KeyExtractor {
     }
 
     /// The key. `body` is empty as long as it is not [needed](Self::needs_body).
+    #[cfg_attr(not(any(feature = "json", feature = "form", feature = "xml")), allow(clippy::only_used_in_recursion))]
     pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
         match &self.0 {
             Source::Header { name, strict } => {

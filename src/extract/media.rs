@@ -1,44 +1,59 @@
-//! The media type of a request.
+//! The media type of a request, by its bytes: a parameter may hold any.
 
 use http::{HeaderMap, header::CONTENT_TYPE};
 
 /// The media type without its parameters; empty where there is none.
-pub(super) fn essence(headers: &HeaderMap) -> &str {
-    content_type(headers).split(';').next().unwrap_or_default().trim()
+pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
+    parts(headers).next().unwrap_or_default()
 }
 
 /// The boundary of a `multipart/form-data` body (RFC 7578; RFC 2046, section 5.1.1).
-pub(super) fn boundary(headers: &HeaderMap) -> Option<&str> {
-    let (media_type, parameters) = content_type(headers).split_once(';')?;
-    if !media_type.trim().eq_ignore_ascii_case("multipart/form-data") {
+pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut parts = parts(headers);
+    if !parts.next()?.eq_ignore_ascii_case(b"multipart/form-data") {
         return None;
     }
-    parameters.split(';').find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        let value = value.trim();
-        let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
-        (name.trim().eq_ignore_ascii_case("boundary") && !value.is_empty()).then_some(value)
+    parts.find_map(|parameter| {
+        let equals = parameter.iter().position(|&byte| byte == b'=')?;
+        let (name, value) = (parameter[..equals].trim_ascii(), parameter[equals + 1..].trim_ascii());
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        (name.eq_ignore_ascii_case(b"boundary") && !value.is_empty()).then_some(value)
     })
 }
 
-fn content_type(headers: &HeaderMap) -> &str {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+fn parts(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    // A semicolon in quotes separates nothing.
+    let (mut quoted, mut escaped) = (false, false);
+    let separates = move |&byte: &u8| {
+        let separates = byte == b';' && !quoted;
+        quoted ^= byte == b'"' && !escaped;
+        escaped = byte == b'\\' && quoted && !escaped;
+        separates
+    };
+    content_type.split(separates).map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]
     fn boundaries() {
-        let of = |content_type: &str| {
-            let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type.parse().unwrap())]);
-            boundary(&headers).map(ToOwned::to_owned)
-        };
-        assert_eq!(of("multipart/form-data; boundary=abc").as_deref(), Some("abc"));
-        assert_eq!(of("Multipart/Form-Data;charset=utf-8;Boundary=\"a b\"").as_deref(), Some("a b"));
-        assert_eq!(of("multipart/form-data"), None);
-        assert_eq!(of("multipart/form-data; boundary="), None);
-        assert_eq!(of("application/json; boundary=abc"), None);
+        for (content_type, expected) in [
+            ("multipart/form-data; boundary=abc", Some("abc")),
+            ("Multipart/Form-Data;charset=utf-8;Boundary=\"a b\"", Some("a b")),
+            ("multipart/form-data; a=\"\u{e9}\"; boundary=abc", Some("abc")),
+            ("multipart/form-data; a=\"\\\"; boundary=x;\"; boundary=abc", Some("abc")),
+            ("multipart/form-data", None),
+            ("multipart/form-data; boundary=", None),
+            ("application/json; boundary=abc", None),
+        ] {
+            let value = HeaderValue::from_bytes(content_type.as_bytes()).unwrap();
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, value)]);
+            assert_eq!(boundary(&headers), expected.map(str::as_bytes), "{content_type}");
+        }
     }
 }

@@ -3,8 +3,7 @@
 /// The body in pieces, with each delimiter's boundary taken out. A delimiter begins a line.
 ///
 /// A client draws a new boundary for every try. Two bodies have the same pieces only where they differ in nothing else.
-pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a str) -> impl Iterator<Item = &'a [u8]> {
-    let boundary = boundary.as_bytes();
+pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = Some(body);
     let mut at_start = true;
     std::iter::from_fn(move || {
@@ -18,7 +17,10 @@ pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a str) -> impl Iterator<Ite
 
 /// Where the boundary of the next delimiter begins, behind its two dashes.
 fn delimiter(body: &[u8], boundary: &[u8], at_start: bool) -> Option<usize> {
-    let is_boundary = |at: usize| body[at..].starts_with(boundary);
+    let is_boundary = |at: usize| {
+        let behind = body[at..].strip_prefix(boundary);
+        behind.is_some_and(|rest| matches!(rest.first(), None | Some(b'-' | b'\r' | b'\n' | b' ' | b'\t')))
+    };
     if at_start && body.starts_with(b"--") && is_boundary(2) {
         return Some(2);
     }
@@ -37,7 +39,7 @@ mod tests {
     use super::*;
 
     fn of<'a>(body: &'a str, boundary: &'a str) -> Vec<&'a str> {
-        pieces(body.as_bytes(), boundary).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
+        pieces(body.as_bytes(), boundary.as_bytes()).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
     }
 
     #[test]

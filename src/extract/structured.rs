@@ -88,14 +88,8 @@ fn parameters(mut input: &[u8]) -> bool {
 fn bare_item(input: &[u8]) -> Option<&[u8]> {
     match input {
         [b'"', ..] => Some(string(input)?.1),
-        [b'%', b'"', text @ ..] => {
-            let end = text.iter().position(|&byte| byte == b'"')?;
-            text[..end].iter().all(|byte| matches!(byte, 0x20..=0x7e)).then_some(&text[end + 1..])
-        }
-        [b':', bytes @ ..] => {
-            let base64 = |byte| matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=');
-            bytes[count(bytes, base64)..].strip_prefix(b":")
-        }
+        [b'%', b'"', text @ ..] => display_string(text),
+        [b':', bytes @ ..] => byte_sequence(bytes),
         [b'?', b'0' | b'1', rest @ ..] => Some(rest),
         [b'@', number @ ..] => integer(number, 15),
         [b'-' | b'0'..=b'9', ..] => {
@@ -110,6 +104,31 @@ fn bare_item(input: &[u8]) -> Option<&[u8]> {
             Some(&input[count(input, token)..])
         }
         _ => None,
+    }
+}
+
+/// Section 4.2.7. Padding may be left out, as that section advises.
+fn byte_sequence(input: &[u8]) -> Option<&[u8]> {
+    let digits = count(input, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    let padding = count(&input[digits..], |byte| byte == b'=');
+    let is_base64 = digits % 4 != 1 && padding <= (4 - digits % 4) % 4;
+    input[digits + padding..].strip_prefix(b":").filter(|_| is_base64)
+}
+
+/// Section 4.2.10, behind the opening quote.
+fn display_string(input: &[u8]) -> Option<&[u8]> {
+    let hex = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+    let mut text = Vec::new();
+    let mut rest = input;
+    loop {
+        let (byte, length) = match rest {
+            [b'"', rest @ ..] => return std::str::from_utf8(&text).is_ok().then_some(rest),
+            [b'%', high, low, ..] => (u8::try_from(hex(*high)? * 16 + hex(*low)?).ok()?, 3),
+            [byte @ (b' '..=b'$' | b'&'..=b'~'), ..] => (*byte, 1),
+            _ => return None,
+        };
+        text.push(byte);
+        rest = &rest[length..];
     }
 }
 
@@ -164,13 +183,34 @@ mod tests {
             ";b=?0",
             ";c=:aGk=:",
             ";d=@-7",
-            ";e=%\"f%c3\"",
+            ";e=%\"f%c3%bc\"",
+            ";c=:aGk:",
+            ";c=::",
         ] {
             assert_eq!(strict(&format!("\"k\"{good}")).as_deref(), Some("k"), "{good}");
         }
-        for bad in
-            [";", ";V=1", ";v=", "; ", " ;v", ";v=1.", ";v=1.2345", ";v=?2", ";v=:a", ";v=\"x", ",", ";v= 1", ";v=@1.5"]
-        {
+        for bad in [
+            ";",
+            ";V=1",
+            ";v=",
+            "; ",
+            " ;v",
+            ";v=1.",
+            ";v=1.2345",
+            ";v=?2",
+            ";v=:a",
+            ";v=\"x",
+            ",",
+            ";v= 1",
+            ";v=@1.5",
+            ";v=:a:",
+            ";v=:aG=k:",
+            ";v=:aGk==:",
+            ";v=%\"f%c3\"",
+            ";v=%\"f%C3%BC\"",
+            ";v=%\"f%c\"",
+            ";v=%\"f%zz\"",
+        ] {
             assert_eq!(strict(&format!("\"k\"{bad}")), None, "{bad}");
         }
     }

@@ -1,7 +1,8 @@
 //! XML bodies: one element's text, and nothing that XML could do beyond that.
 
 use quick_xml::{
-    events::{BytesDecl, BytesRef, Event},
+    XmlVersion,
+    events::{BytesDecl, BytesRef, BytesStart, Event},
     reader::Reader,
 };
 
@@ -12,13 +13,19 @@ use crate::value::KeyError;
 /// There is no DTD, and so no entity beyond XML's own five, and nothing outside the document is ever asked for.
 pub(super) fn key(body: &[u8], wanted: &str) -> Result<Option<String>, KeyError> {
     let text = std::str::from_utf8(body).map_err(|_| KeyError::malformed("the body is not UTF-8"))?;
+    if !text.chars().all(is_allowed) {
+        return Err(not_xml());
+    }
     let mut reader = Reader::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     reader.config_mut().expand_empty_elements = true;
+    reader.config_mut().check_comments = true;
     let mut found: Option<String> = None;
     let (mut depth, mut roots, mut inside) = (0_usize, 0, false);
     loop {
+        let start = reader.buffer_position();
         match reader.read_event().map_err(|_| not_xml())? {
             Event::Start(element) => {
+                check_attributes(&element)?;
                 roots += usize::from(depth == 0);
                 depth += 1;
                 if inside {
@@ -35,12 +42,13 @@ pub(super) fn key(body: &[u8], wanted: &str) -> Result<Option<String>, KeyError>
                 depth = depth.checked_sub(1).ok_or_else(not_xml)?;
                 inside = false;
             }
+            Event::Text(text) if text.contains("]]>") => return Err(not_xml()),
             Event::Text(text) => add(&mut found, inside, depth, &text.xml10_content())?,
             Event::CData(text) if depth > 0 => add(&mut found, inside, depth, &text.xml10_content())?,
             Event::GeneralRef(reference) if depth > 0 => {
                 add(&mut found, inside, depth, resolve(&reference)?.encode_utf8(&mut [0; 4]))?;
             }
-            Event::Decl(declaration) => check_encoding(&declaration)?,
+            Event::Decl(declaration) if start == 0 => check_encoding(&declaration)?,
             Event::Comment(_) | Event::PI(_) => {}
             Event::Eof if depth == 0 && roots == 1 => return Ok(found),
             // A document type, or something that is not where it may be.
@@ -59,9 +67,25 @@ fn add(found: &mut Option<String>, inside: bool, depth: usize, text: &str) -> Re
     Ok(())
 }
 
+/// They are no part of a key, and no place for an entity either.
+fn check_attributes(element: &BytesStart<'_>) -> Result<(), KeyError> {
+    // Whether two have one name would be looked up one by one, which is slow where there are many.
+    element.attributes().with_checks(false).try_for_each(|attribute| {
+        let attribute = attribute.map_err(|_| not_xml())?;
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| not_xml())?;
+        let is_sound = !attribute.value.contains('<') && value.chars().all(is_allowed);
+        if is_sound { Ok(()) } else { Err(not_xml()) }
+    })
+}
+
+/// XML 1.0, production 2.
+fn is_allowed(character: char) -> bool {
+    !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
+
 fn resolve(reference: &BytesRef<'_>) -> Result<char, KeyError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| not_xml())? {
-        return Ok(character);
+        return if is_allowed(character) { Ok(character) } else { Err(not_xml()) };
     }
     Ok(match &*reference.xml10_content() {
         "amp" => '&',
@@ -135,6 +159,16 @@ mod tests {
             "<![CDATA[x]]><r/>",
             "<r><id>&",
             "<r><id><![CDATA[",
+            "<r a=\"&e;\"><id>7</id></r>",
+            "<r><x a='&#0;'/><id>7</id></r>",
+            "<r a=\"<\"><id>7</id></r>",
+            "<r a=b><id>7</id></r>",
+            "<r><id>7]]></id></r>",
+            "<r><!-- -- --><id>7</id></r>",
+            "<r><?xml version=\"1.0\"?><id>7</id></r>",
+            " <?xml version=\"1.0\"?><r><id>7</id></r>",
+            "<r><id>7</id>\u{1}</r>",
+            "<r><id>7&#xfffe;</id></r>",
         ] {
             assert!(id(body).is_err(), "{body}: {:?}", id(body));
         }

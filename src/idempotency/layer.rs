@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Response};
 use tower_layer::Layer;
 
-use super::{Idempotency, Preset};
+use super::Preset;
 use crate::{
     engine::{Engine, Leftovers},
-    exchange::{Exchange, Scoping},
+    exchange::{Exchange, Idempotency, Scoping},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::Store,
     value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},

@@ -1,8 +1,6 @@
-//! [`IdempotencyLayer`] and the service that it makes.
+//! [`IdempotencyLayer`] and its presets.
 
-mod future;
 mod layer;
 mod preset;
-mod service;
 
-pub use self::{future::ResponseFuture, layer::IdempotencyLayer, preset::Preset, service::Idempotency};
+pub use self::{layer::IdempotencyLayer, preset::Preset};

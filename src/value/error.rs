@@ -102,11 +102,10 @@ impl StoreError {
         self.kind
     }
 
-    /// Whether the same call may succeed a little later.
+    /// Whether the same call may succeed a little later: any but those that last.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        use StoreErrorKind::{Full, Timeout, Unavailable};
-        matches!(self.kind, Unavailable | Timeout | Full)
+        !matches!(self.kind, StoreErrorKind::Misconfigured | StoreErrorKind::Corrupt)
     }
 }
 

@@ -15,6 +15,7 @@ const HEAD: usize = 4;
 const SCOPED: u8 = 1;
 const ROUTE_CUT: u8 = 2;
 const SCOPE_CUT: u8 = 4;
+const TOKEN: u8 = 8;
 
 /// Names one operation in a store: the route, the scope and the key that was extracted from the request.
 ///
@@ -44,15 +45,26 @@ impl RecordKey {
     /// Where `key` is empty, longer than 255 bytes or has a control character in it.
     pub fn new(route: &str, scope: Option<&str>, key: &str) -> Result<Self, KeyError> {
         check_key(key)?;
+        Ok(Self::compose(route, scope, key, 0))
+    }
+
+    /// Names a token of a purpose by its digest, the only thing of it that is ever kept. No key of a client's is equal.
+    pub(crate) fn token(purpose: &str, digest: &[u8; 32]) -> Self {
+        Self::compose(purpose, None, &hex(digest), TOKEN)
+    }
+
+    /// The key is one that was checked.
+    fn compose(route: &str, scope: Option<&str>, key: &str, kind: u8) -> Self {
         let mut buffer = [0; HEAD + 3 * MAX_KEY_BYTES];
         let mut end = HEAD;
         let route_cut = put(&mut buffer, &mut end, 1, route);
         let scope_cut = scope.is_some_and(|scope| put(&mut buffer, &mut end, 2, scope));
         put(&mut buffer, &mut end, 3, key);
+        buffer[0] = kind;
         for (flag, set) in [(SCOPED, scope.is_some()), (ROUTE_CUT, route_cut), (SCOPE_CUT, scope_cut)] {
             buffer[0] |= if set { flag } else { 0 };
         }
-        Ok(Self(Arc::from(&buffer[..end])))
+        Self(Arc::from(&buffer[..end]))
     }
 
     /// Reads what [`as_bytes`](Self::as_bytes) gave; `None` where the bytes are no record key.
@@ -61,7 +73,7 @@ impl RecordKey {
         let lengths = bytes.get(1..HEAD)?;
         let whole: usize = lengths.iter().map(|&n| usize::from(n)).sum();
         let scoped = bytes[0] & SCOPED != 0;
-        let known = bytes[0] & !(SCOPED | ROUTE_CUT | SCOPE_CUT) == 0;
+        let known = bytes[0] & !(SCOPED | ROUTE_CUT | SCOPE_CUT | TOKEN) == 0;
         let sound = known && bytes.len() == HEAD + whole && (scoped || lengths[1] == 0);
         // Each part has to be text by itself: a cut inside a character would make `text` fail.
         let mut rest = &bytes[HEAD.min(bytes.len())..];
@@ -107,6 +119,7 @@ impl RecordKey {
     }
 
     /// The bytes themselves, for a store that keeps them without a copy.
+    #[cfg(feature = "memory")]
     pub(crate) fn shared(&self) -> Arc<[u8]> {
         Arc::clone(&self.0)
     }
@@ -200,6 +213,14 @@ mod tests {
         assert_ne!(odd, key("/ab", Some("ann"), "k"));
         assert_ne!(odd, key("/a\u{1}b", Some("an\nn"), "k"));
         assert_eq!(RecordKey::from_bytes(odd.as_bytes()), Some(odd));
+    }
+
+    #[test]
+    fn no_key_is_a_token() {
+        let token = RecordKey::token("order", &[7; 32]);
+        assert_ne!(token, key("order", None, token.key()));
+        assert_eq!((token.route(), token.key().len()), ("order", 64));
+        assert_eq!(RecordKey::from_bytes(token.as_bytes()), Some(token));
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Policy {
 
     /// How long the record of a running request outlives its last renewal.
     pub(crate) fn horizon(&self) -> Duration {
-        let horizon = self.retention.max(self.lease * 10);
+        let horizon = self.retention.max(self.lease.saturating_mul(10));
         match self.after_crash {
             AfterCrash::RunAgain => horizon,
             AfterCrash::Never => horizon.max(UNRECONCILED),
@@ -202,7 +202,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// Keeps the answers for which `keep` says so.
+    /// Keeps the answers for which `keep` says so. If it panics, the handler is taken to have panicked.
     ///
     /// ```
     /// use tower_idempotency::{Keep, Policy};

@@ -35,6 +35,12 @@ pub enum Refusal {
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
     HandlerFailed,
+    /// The request has no token, and the route asks for one.
+    TokenMissing,
+    /// The token was used before.
+    TokenUsed,
+    /// The token was never issued, has expired, or is for another purpose or principal.
+    TokenInvalid,
     /// The store does not answer.
     StoreUnavailable,
     /// The store has no room for another record.
@@ -58,6 +64,9 @@ impl Refusal {
             Self::NotRetained => "response-not-retained",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::HandlerFailed => "handler-failed",
+            Self::TokenMissing => "token-missing",
+            Self::TokenUsed => "token-used",
+            Self::TokenInvalid => "token-invalid",
             Self::StoreUnavailable => "store-unavailable",
             Self::StoreFull => "store-full",
         }
@@ -71,10 +80,14 @@ impl Refusal {
             | Self::KeyInvalid(_)
             | Self::ScopeMissing
             | Self::BodyInvalid(_)
-            | Self::BodyIncomplete => StatusCode::BAD_REQUEST,
+            | Self::BodyIncomplete
+            | Self::TokenMissing => StatusCode::BAD_REQUEST,
+            Self::TokenInvalid => StatusCode::FORBIDDEN,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::InProgress(_) | Self::Duplicate | Self::NotRetained | Self::OutcomeUnknown => StatusCode::CONFLICT,
+            Self::InProgress(_) | Self::Duplicate | Self::NotRetained | Self::OutcomeUnknown | Self::TokenUsed => {
+                StatusCode::CONFLICT
+            }
             Self::HandlerFailed => StatusCode::INTERNAL_SERVER_ERROR,
             Self::StoreUnavailable | Self::StoreFull => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -96,6 +109,9 @@ impl Refusal {
             Self::NotRetained => "The answer to this request was not retained",
             Self::OutcomeUnknown => "The outcome of this request is unknown",
             Self::HandlerFailed => "The handler of this request failed",
+            Self::TokenMissing => "The token is missing",
+            Self::TokenUsed => "The token was used before",
+            Self::TokenInvalid => "The token is invalid",
             Self::StoreUnavailable => "The idempotency store is unavailable",
             Self::StoreFull => "The idempotency store is full",
         }
@@ -128,6 +144,9 @@ impl Refusal {
                 "The request was begun before, and how it ended is not known. It is not run again until that is settled."
             }
             Self::HandlerFailed => "The request was run and failed without an answer. It is not run again.",
+            Self::TokenMissing => "This operation must be sent with a token that was issued for it.",
+            Self::TokenUsed => "A token is good for one operation, and this one's was done. It was not run again.",
+            Self::TokenInvalid => "The token was not issued for this, or has expired. Ask for a new one.",
             Self::StoreUnavailable => "Whether this request was made before cannot be found out now. It was not run.",
             Self::StoreFull => "There is no room to remember this request. It was not run.",
         };

@@ -1,6 +1,12 @@
 //! What several tests need.
 #![allow(dead_code, unreachable_pub)] // each test takes what it needs
 
+#[cfg(all(feature = "memory", feature = "testing"))]
+pub mod shop;
+pub mod steps;
+#[cfg(all(feature = "memory", feature = "testing"))]
+pub mod wire;
+
 use std::{
     net::SocketAddr,
     sync::{

@@ -9,14 +9,14 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use super::ResponseFuture;
+use super::{Begun, Exchange, ResponseFuture};
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Task, Work},
-    exchange::{Begun, Exchange},
 };
 
-/// Makes an operation safe to repeat; see [`IdempotencyLayer`](super::IdempotencyLayer).
+/// Makes an operation safe to repeat. Made by [`IdempotencyLayer`](crate::IdempotencyLayer) and
+/// [`TokenLayer`](crate::TokenLayer).
 ///
 /// Its errors are those of the inner service: whatever the layer itself has to say is a response. It is ready when
 /// the inner service is.
@@ -27,7 +27,7 @@ pub struct Idempotency<S> {
 }
 
 impl<S> Idempotency<S> {
-    pub(super) fn new(inner: S, exchange: Arc<Exchange>) -> Self {
+    pub(crate) fn new(inner: S, exchange: Arc<Exchange>) -> Self {
         Self { inner, exchange }
     }
 
@@ -70,11 +70,11 @@ where
             Begun::Pass(request) => ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed))),
             Begun::Refuse(parts, body, refusal) => {
                 let response = self.exchange.refuse(None, &refusal);
-                if body.is_end_stream() {
+                if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {
                     return ResponseFuture::ready(response);
                 }
                 let drain = async move {
-                    Exchange::drain(&parts.headers, body).await;
+                    Exchange::drain(body).await;
                     Ok(response)
                 };
                 ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), drain))

@@ -25,7 +25,7 @@ pin_project! {
     ///
     /// A request that the layer does not protect is dropped with its future, like that of the inner service.
     ///
-    /// [attached]: super::IdempotencyLayer::attached
+    /// [attached]: crate::IdempotencyLayer::attached
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, R, E>
     where

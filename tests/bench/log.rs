@@ -1,0 +1,44 @@
+use std::sync::{Arc, Mutex};
+
+use tower_idempotency::{Event, Observer};
+
+/// Hears what a layer does, a line an event.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    /// Takes what was heard since the last time.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    /// How often a line was heard.
+    pub fn count(&self, line: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|heard| *heard == line).count()
+    }
+}
+
+impl Observer for Log {
+    fn on_event(&self, event: &Event<'_>) {
+        let line = match *event {
+            Event::Refused { refusal, .. } => format!("refused: {}", refusal.name()),
+            Event::Replayed { .. } => "replayed".to_owned(),
+            Event::Responded { .. } => "responded".to_owned(),
+            Event::Claimed { attempt, takeover: false, .. } => format!("claimed: {attempt}"),
+            Event::Claimed { attempt, .. } => format!("taken over: {attempt}"),
+            Event::Settled { tombstone: false, .. } => "settled".to_owned(),
+            Event::Settled { .. } => "settled as a tombstone".to_owned(),
+            Event::Released { .. } => "released".to_owned(),
+            Event::ClaimLost { attempt, .. } => format!("lost: {attempt}"),
+            Event::StoreFailed { verb, error, retried, .. } => {
+                format!("{verb} failed: {:?}{}", error.kind(), if retried { ", again" } else { "" })
+            }
+            Event::NotRecorded { verb, .. } => format!("not recorded: {verb}"),
+            Event::FailedOpen { .. } => "failed open".to_owned(),
+            Event::Detached { .. } => "detached".to_owned(),
+            Event::Dropped { after, .. } => format!("dropped: {after:?}"),
+            _ => format!("unknown: {event:?}"),
+        };
+        self.0.lock().unwrap().push(line);
+    }
+}

@@ -1,0 +1,51 @@
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tower_idempotency::{
+    RecordKey,
+    store::{Claim, Claimant, Claimed, Finished, Issue, Issued, Release, Renewed, Settlement, Store, StoreFuture},
+};
+
+/// A store at the other end of a wire: what was sent arrives after a while, whether or not its sender still waits.
+#[derive(Debug)]
+pub struct Wire<S> {
+    store: S,
+    claims_take: Duration,
+}
+
+impl<S> Wire<S> {
+    pub fn new(store: S, claims_take: Duration) -> Self {
+        Self { store, claims_take }
+    }
+}
+
+impl<S: Store + Clone> Store for Wire<S> {
+    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
+        self.store.issue(key, issue)
+    }
+
+    fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
+        let (store, key, claim, takes) = (self.store.clone(), key.clone(), claim.clone(), self.claims_take);
+        let sent = tokio::spawn(async move {
+            sleep(takes).await;
+            store.claim(&key, &claim).await
+        });
+        StoreFuture::new(async { sent.await.expect("no panic") })
+    }
+
+    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
+        self.store.renew(key, claim)
+    }
+
+    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
+        self.store.settle(key, settlement)
+    }
+
+    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
+        self.store.release(key, release)
+    }
+
+    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
+        self.store.changed(key, holder, within)
+    }
+}

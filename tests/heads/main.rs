@@ -1,0 +1,16 @@
+//! Hostile heads, bodies and records: whatever comes, an answer that fits it, and never a panic.
+#![cfg(all(feature = "axum", feature = "memory"))]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/frames.rs"]
+mod frames;
+
+mod content_types;
+mod header_keys;
+mod lab;
+mod multipart;
+mod other_keys;
+mod record_keys;
+mod stored;
+mod strings;

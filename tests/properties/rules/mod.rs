@@ -1,0 +1,15 @@
+//! What has to hold for any input. The property tests draw plausible inputs for these rules, the fuzz targets
+//! (`fuzz/`) draw any.
+//!
+//! Each rule goes through the public API and panics where it is broken.
+#![allow(dead_code, unreachable_pub)] // each user takes what it needs
+
+pub mod choices;
+pub mod form;
+pub mod header;
+pub mod json_fingerprint;
+pub mod json_key;
+mod json_value;
+pub mod lab;
+pub mod multipart;
+pub mod xml;
