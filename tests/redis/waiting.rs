@@ -83,6 +83,18 @@ async fn waiting_outlives_its_connection() {
 }
 
 #[tokio::test]
+async fn without_the_right_to_send_and_hear_waiters_look() {
+    let server = Server::start(&[]);
+    assert!(server.tell("ACL SETUSER mute on >secret ~* resetchannels +@all -publish -subscribe").starts_with("+OK"));
+    let store = RedisStore::connect(&server.url().replace("redis://", "redis://mute:secret@")).await.unwrap();
+    let first = claim();
+    granted(&store, &key("a"), &first).await;
+    let waiter = waits(&store, "a", &first).await;
+    assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
+    timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn nobody_is_told_where_nobody_waits() {
     let server = Server::start(&[]);
     let store = server.store().await;

@@ -103,7 +103,7 @@ impl Link {
         if let Some(live) = self.live() {
             return Ok(live);
         }
-        let limit = self.limits.connect + LONGEST_PAUSE;
+        let limit = self.limits.connect.saturating_add(LONGEST_PAUSE);
         timeout(limit, self.connect()).await.unwrap_or(Err(Trouble::NoConnection))
     }
 

@@ -28,7 +28,8 @@ if state == '\1\1' and owner == ARGV[1] then
         .. ARGV[5] .. ARGV[6] .. rare, 'PX', ARGV[7])
     end
     if flags >= 32 then
-      redis.call('PUBLISH', ARGV[8], KEYS[1])
+      -- A user who may not publish has settled all the same.
+      redis.pcall('PUBLISH', ARGV[8], KEYS[1])
     end
     return 1
   end
