@@ -104,7 +104,9 @@ impl Answer {
 
 /// The headers of a replay.
 fn kept(mut headers: HeaderMap) -> HeaderMap {
-    let hop = headers.get_all("connection").iter().any(|value| value == "x-hop");
+    let listed: Vec<_> = headers.get_all("connection").iter().map(HeaderValue::as_bytes).collect();
+    let hop =
+        listed.join(&b',').split(|byte| *byte == b',').any(|name| name.trim_ascii().eq_ignore_ascii_case(b"x-hop"));
     for name in ["date", "set-cookie", "connection", "www-authenticate"].into_iter().chain(hop.then_some("x-hop")) {
         headers.remove(name);
     }
@@ -117,7 +119,7 @@ fn fields(choices: &mut Choices<'_>, names: &[&'static str]) -> HeaderMap {
     for _ in 0..choices.below(8) {
         let name = HeaderName::from_static(choices.one_of(names));
         let hop = name == "connection" && choices.flip();
-        let value = HeaderValue::from_bytes(if hop { b"x-hop" } else { choices.bytes(200) });
+        let value = HeaderValue::from_bytes(if hop { b"close, x-hop" } else { choices.bytes(200) });
         fields.append(name, value.unwrap_or_else(|_| HeaderValue::from_static("no value")));
     }
     fields
