@@ -1,6 +1,6 @@
 //! What counts as the same request.
 //!
-//! Every kind but a closure covers method, path and query. [`bytes`] is the default.
+//! Every kind but a closure covers method, path and query. [`bytes()`] is the default.
 
 use std::{fmt, sync::Arc};
 
