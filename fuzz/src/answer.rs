@@ -104,10 +104,12 @@ impl Answer {
 
 /// The headers of a replay.
 fn kept(mut headers: HeaderMap) -> HeaderMap {
-    let listed: Vec<_> = headers.get_all("connection").iter().map(HeaderValue::as_bytes).collect();
-    let hop =
-        listed.join(&b',').split(|byte| *byte == b',').any(|name| name.trim_ascii().eq_ignore_ascii_case(b"x-hop"));
-    for name in ["date", "set-cookie", "connection", "www-authenticate"].into_iter().chain(hop.then_some("x-hop")) {
+    let listed: Vec<_> =
+        headers.get_all("connection").iter().map(|value| value.as_bytes().to_ascii_lowercase()).collect();
+    let listed = listed.join(&b',');
+    let hops = listed.split(|byte| *byte == b',').filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
+    let never = ["date", "set-cookie", "connection", "www-authenticate"].map(HeaderName::from_static);
+    for name in hops.chain(never) {
         headers.remove(name);
     }
     headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
