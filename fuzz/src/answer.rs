@@ -104,8 +104,12 @@ impl Answer {
 
 /// The headers of a replay.
 fn kept(mut headers: HeaderMap) -> HeaderMap {
-    let hop = headers.get_all("connection").iter().any(|value| value == "x-hop");
-    for name in ["date", "set-cookie", "connection", "www-authenticate"].into_iter().chain(hop.then_some("x-hop")) {
+    let listed: Vec<_> =
+        headers.get_all("connection").iter().map(|value| value.as_bytes().to_ascii_lowercase()).collect();
+    let listed = listed.join(&b',');
+    let hops = listed.split(|byte| *byte == b',').filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
+    let never = ["date", "set-cookie", "connection", "www-authenticate"].map(HeaderName::from_static);
+    for name in hops.chain(never) {
         headers.remove(name);
     }
     headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
@@ -117,7 +121,7 @@ fn fields(choices: &mut Choices<'_>, names: &[&'static str]) -> HeaderMap {
     for _ in 0..choices.below(8) {
         let name = HeaderName::from_static(choices.one_of(names));
         let hop = name == "connection" && choices.flip();
-        let value = HeaderValue::from_bytes(if hop { b"x-hop" } else { choices.bytes(200) });
+        let value = HeaderValue::from_bytes(if hop { b"close, x-hop" } else { choices.bytes(200) });
         fields.append(name, value.unwrap_or_else(|_| HeaderValue::from_static("no value")));
     }
     fields

@@ -21,8 +21,8 @@ pub fn check(body: &[u8]) {
         Ok(document) => {
             let expected = key_in(&document);
             // This layer takes UTF-8 only, and the other parser does not look at what the declaration says.
-            let other_encoding = text.contains("encoding");
-            assert!(told == expected || (told == Told::Invalid && other_encoding), "{told:?} {expected:?}");
+            let passed_over = text.contains("encoding") || has_impossible_reference(text);
+            assert!(told == expected || (told == Told::Invalid && passed_over), "{told:?} {expected:?}");
         }
         // What this layer promises to see, whether or not the key itself is sound. It does not look at names.
         Err(
@@ -40,6 +40,14 @@ pub fn check(body: &[u8]) {
         ) => assert_eq!(told, Told::Invalid),
         Err(_) => {}
     }
+}
+
+/// The other parser puts something else in place of a character that there is not.
+fn has_impossible_reference(text: &str) -> bool {
+    text.split("&#").skip(1).filter_map(|rest| rest.split(';').next()).any(|number| {
+        let number = number.strip_prefix('x').map_or_else(|| number.parse(), |hex| u32::from_str_radix(hex, 16));
+        number.ok().and_then(char::from_u32).is_none()
+    })
 }
 
 fn key_in(document: &Document<'_>) -> Told {
