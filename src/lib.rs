@@ -75,6 +75,9 @@
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
 //! | `redis` | no | [`RedisStore`] |
 //! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
+//! | `postgres` | no | `PostgresStore`; it needs Rust 1.94, as do the two below |
+//! | `mysql` | no | `MySqlStore`, for MariaDB and MySQL |
+//! | `sqlite` | no | `SqliteStore`, on a file, with no server |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!
 //! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
@@ -112,6 +115,15 @@ pub use self::store::MemoryStore;
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 pub use self::store::RedisStore;
+#[cfg(feature = "mysql")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mysql")))]
+pub use self::store::MySqlStore;
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+pub use self::store::PostgresStore;
+#[cfg(feature = "sqlite")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+pub use self::store::SqliteStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
     engine::Leftovers,

@@ -13,6 +13,8 @@ mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
 mod shared;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod sql;
 
 use std::time::Duration;
 
@@ -24,6 +26,18 @@ pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 pub use self::redis::{RedisStore, RedisStoreBuilder};
+#[cfg(feature = "mysql")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mysql")))]
+pub use self::sql::MySqlStore;
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+pub use self::sql::PostgresStore;
+#[cfg(feature = "sqlite")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+pub use self::sql::SqliteStore;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+pub use self::sql::{Purging, SqlDatabase, SqlStore, SqlStoreBuilder};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Head, Issue, Record, Release, Settlement, State, Verdict, judge,
 };

@@ -1,0 +1,126 @@
+use crate::{
+    store::{Claimed, Granted, Issued},
+    value::{Claim, Issue, Mismatch, RecordKey, StoreError, StoreErrorKind, Verdict, judge},
+};
+
+use super::{
+    SqlStore,
+    driver::{Driver, Value},
+    error::torn,
+    line::read,
+    stored::{Row, Stored, word},
+    values::{Marks, bytes, lease_and_life, names, note, time},
+};
+
+/// How often a claim looks again at a record that has changed under its hands.
+const LOOKS: usize = 32;
+
+impl<D: Driver> SqlStore<D> {
+    pub(super) async fn put_issued(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
+        let id = self.space.id(key);
+        let nobody = Marks::nobody();
+        let binding = [Some(&*issue.binding.purpose), issue.binding.principal.as_deref()].map(Value::Text);
+        let rest = [&nobody.values()[..], &[time(issue.life); 2], &binding].concat();
+        let statements = &self.shared.statements;
+        let fresh = [&names(&self.space, &id, key)[..], &rest].concat();
+        if self.change(&statements.issue, &fresh).await? > 0 {
+            return Ok(Issued::Done);
+        }
+        let over_expired = [&rest[..], &[bytes(&id)]].concat();
+        Ok(if self.change(&statements.reissue, &over_expired).await? > 0 { Issued::Done } else { Issued::Exists })
+    }
+
+    /// A free key, a running and a settled one take one statement on PostgreSQL. Elsewhere a free key takes two.
+    pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
+        let id = self.space.id(key);
+        for _ in 0..LOOKS {
+            let found = match self.look(&id, key, claim).await? {
+                Some(Row::Fresh) => return Ok(Claimed::Granted(Granted::new(1, false))),
+                // Whatever a later version may mean by it, it is no free key and no match.
+                Some(Row::Newer) => return Ok(Claimed::Mismatch(Mismatch::Fingerprint)),
+                Some(Row::Torn) => return Err(torn::<D>()),
+                Some(Row::Record(stored)) => Some(*stored),
+                None => None,
+            };
+            let now = found.as_ref().map_or(0, |stored| stored.now.unsigned_abs());
+            return Ok(match judge(found.as_ref().map(Stored::head).as_ref(), claim, now) {
+                Verdict::Grant { attempt, takeover } => {
+                    let granted = Granted::new(attempt, takeover);
+                    let taken = match &found {
+                        Some(seen) if seen.is_there() => self.take(&id, claim, seen, granted).await?,
+                        Some(_) => self.begin(&id, claim).await?,
+                        None if !D::CLAIMS_IN_ONE => self.insert(&id, key, claim).await?,
+                        None => false,
+                    };
+                    if !taken {
+                        continue;
+                    }
+                    Claimed::Granted(granted)
+                }
+                Verdict::Granted { attempt, takeover } => Claimed::Granted(Granted::new(attempt, takeover)),
+                Verdict::Running { holder, left } => Claimed::Running { holder, left },
+                Verdict::Settled => Claimed::Settled(found.and_then(|stored| stored.into_record().payload)),
+                Verdict::Mismatch(what) => Claimed::Mismatch(what),
+                Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
+                Verdict::NotIssued => Claimed::NotIssued,
+                Verdict::Foreign => Claimed::Foreign,
+            });
+        }
+        let message = format!("{}: the record changed again and again while it was claimed", D::NAME);
+        Err(StoreError::new(StoreErrorKind::Unavailable, message).without_effect())
+    }
+
+    /// What is there; on a database that can do so in one, a free key is claimed.
+    async fn look(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<Option<Row>, StoreError> {
+        let statements = &self.shared.statements;
+        // A claim that has to find an issued record must not create one.
+        let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() {
+            self.rows(&statements.look, &[bytes(id)]).await?
+        } else {
+            let marks = Marks::of(claim);
+            self.rows(&statements.claim, &self.fresh(id, key, claim, &marks)).await?
+        };
+        rows.first().map(read::<D>).transpose()
+    }
+
+    async fn insert(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<bool, StoreError> {
+        let marks = Marks::of(claim);
+        let values = self.fresh(id, key, claim, &marks);
+        Ok(self.change(&self.shared.statements.claim, &values).await? > 0)
+    }
+
+    /// Puts the claim in the place of a record that has expired.
+    async fn begin(&self, id: &[u8], claim: &Claim) -> Result<bool, StoreError> {
+        let marks = Marks::of(claim);
+        let once = [Value::Flag(claim.at_most_once)];
+        let values = [&marks.values()[..], &once, &lease_and_life(claim), &[note(claim), bytes(id)]].concat();
+        Ok(self.change(&self.shared.statements.begin, &values).await? > 0)
+    }
+
+    /// Makes the record the claim's, if it is still as it was seen.
+    async fn take(&self, id: &[u8], claim: &Claim, seen: &Stored, granted: Granted) -> Result<bool, StoreError> {
+        let marks = Marks::of(claim);
+        let was = seen.as_record();
+        let holder = was.claimant.to_bytes();
+        let values = [
+            &[Value::Int(granted.attempt.into())][..],
+            &marks.values(),
+            &[Value::Flag(claim.at_most_once), Value::Flag(granted.takeover)],
+            &lease_and_life(claim),
+            &[note(claim), bytes(id), Value::Text(Some(word(was.state))), bytes(&holder)],
+            &[was.attempt.into(), seen.lease_ends, seen.expires].map(Value::Int),
+        ]
+        .concat();
+        let taken = self.change(&self.shared.statements.take, &values).await? > 0;
+        if taken {
+            self.shared.room.wake(id);
+        }
+        Ok(taken)
+    }
+
+    /// What a record that begins with a claim consists of.
+    fn fresh<'a>(&'a self, id: &'a [u8], key: &'a RecordKey, claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
+        let once = [Value::Flag(claim.at_most_once)];
+        [&names(&self.space, id, key)[..], &marks.values(), &once, &lease_and_life(claim), &[note(claim)]].concat()
+    }
+}

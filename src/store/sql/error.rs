@@ -1,0 +1,80 @@
+use sqlx::Error;
+
+use crate::value::{StoreError, StoreErrorKind};
+
+use super::driver::Driver;
+
+/// What a database means by an error of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The statement lost to another and was undone: it may simply be sent again.
+    Victim,
+    /// The server ends this connection.
+    Cut,
+    /// It was not done, for this reason.
+    Because(StoreErrorKind, &'static str),
+}
+
+/// Why a statement has no answer.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It was not sent: there is no connection.
+    Unsent(Error),
+    /// It was sent, or may have been.
+    Failed(Error),
+}
+
+impl Trouble {
+    pub(super) fn is_victim<D: Driver>(&self) -> bool {
+        matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == Refusal::Victim)
+    }
+
+    /// The connection broke while the statement was on its way.
+    pub(super) fn is_cut<D: Driver>(&self) -> bool {
+        match self {
+            Self::Failed(Error::Database(error)) => D::refusal(&**error) == Refusal::Cut,
+            Self::Failed(Error::Io(_) | Error::WorkerCrashed) => true,
+            _ => false,
+        }
+    }
+
+    /// `sent_before` says that an earlier try may have taken effect.
+    ///
+    /// Messages name neither hosts nor keys. Of the driver's error only its text is kept: its `Debug` may show rows.
+    pub(super) fn into_error<D: Driver>(self, sent_before: bool) -> StoreError {
+        use StoreErrorKind::{Corrupt, Misconfigured, Other, Unavailable};
+
+        let (error, unsent) = match self {
+            Self::Unsent(error) => (error, true),
+            Self::Failed(error) => (error, false),
+        };
+        let (kind, message, undone) = match &error {
+            Error::Database(error) => match D::refusal(&**error) {
+                Refusal::Victim => (Unavailable, "lost against other statements again and again", true),
+                Refusal::Cut => (Unavailable, "ended the connection", false),
+                Refusal::Because(kind, message) => (kind, message, true),
+            },
+            Error::PoolTimedOut => (Unavailable, "no connection in time", true),
+            Error::PoolClosed => (Unavailable, "the pool is closed", true),
+            Error::Configuration(_) => {
+                let message = format!("{}: the settings of the connection are wrong", D::NAME);
+                return StoreError::new(Misconfigured, message).without_effect();
+            }
+            Error::Tls(_) => (Misconfigured, "no connection by TLS", true),
+            Error::Io(_) | Error::WorkerCrashed if unsent => (Unavailable, "no connection", true),
+            Error::Io(_) | Error::WorkerCrashed => (Unavailable, "the connection is lost", false),
+            Error::ColumnDecode { .. } | Error::Decode(_) | Error::ColumnNotFound(_) => {
+                (Corrupt, "a record cannot be read; is the table that of `schema()`?", false)
+            }
+            Error::Encode(_) => (Other, "a value cannot be sent", true),
+            _ => (Other, "failed", unsent),
+        };
+        let error = StoreError::new(kind, format!("{}: {message}", D::NAME)).with_source(error.to_string());
+        if (undone || unsent) && !sent_before { error.without_effect() } else { error }
+    }
+}
+
+/// What a store holds is not what this crate has written.
+pub(super) fn torn<D: Driver>() -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, format!("{}: a record cannot be read", D::NAME))
+}

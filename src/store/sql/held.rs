@@ -1,0 +1,116 @@
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use sqlx::{Database, Pool, pool::PoolConnection};
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, timeout},
+};
+
+/// How long a connection is kept that nobody uses.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Connections at hand between two statements.
+///
+/// A pool asks a connection whether it is alive when it is taken and when it is given back, which takes longer than most
+/// statements of a store do. So a few stay here as long as they are used, and go back to the pool when they are not, when
+/// the pool has no other left, and when it closes.
+pub(super) struct Held<D: Database> {
+    connections: Mutex<Connections<D>>,
+    most: usize,
+    /// Whose turn it is, where all connections of the pool may be here: those who wait for one at the pool would wait in
+    /// vain.
+    turns: Option<Semaphore>,
+}
+
+struct Connections<D: Database> {
+    idle: Vec<(PoolConnection<D>, Instant)>,
+    /// A task that gives back what nobody uses.
+    swept: bool,
+    /// A connection goes back to its pool by a task.
+    runtime: Option<Handle>,
+}
+
+impl<D: Database> Held<D> {
+    /// For a pool of the store's own, or one that it shares with the application.
+    pub(super) fn new(pool: &Pool<D>, own: bool) -> Arc<Self> {
+        let all = pool.options().get_max_connections() as usize;
+        let connections = Connections { idle: Vec::new(), swept: false, runtime: None };
+        let (most, turns) = if own { (all, Some(Semaphore::new(all))) } else { (all / 4, None) };
+        Arc::new(Self { connections: Mutex::new(connections), most, turns })
+    }
+
+    /// Waits for a turn, where there are turns, as long as the pool would have a caller wait for a connection.
+    pub(super) async fn turn(&self, pool: &Pool<D>) -> sqlx::Result<Option<SemaphorePermit<'_>>> {
+        let Some(turns) = &self.turns else { return Ok(None) };
+        match timeout(pool.options().get_acquire_timeout(), turns.acquire()).await {
+            Ok(turn) => Ok(turn.ok()),
+            Err(_) => Err(sqlx::Error::PoolTimedOut),
+        }
+    }
+
+    /// The connection that was used last.
+    pub(super) fn take(&self) -> Option<PoolConnection<D>> {
+        self.lock().idle.pop().map(|(connection, _)| connection)
+    }
+
+    /// Keeps a connection that has just answered, or gives it back.
+    pub(super) fn keep(self: &Arc<Self>, pool: &Pool<D>, connection: PoolConnection<D>) {
+        let exhausted = pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections();
+        if pool.is_closed() || (exhausted && self.turns.is_none()) {
+            return;
+        }
+        let mut connections = self.lock();
+        if connections.idle.len() < self.most {
+            connections.idle.push((connection, Instant::now()));
+            if !connections.swept {
+                connections.swept = true;
+                connections.runtime = Some(Handle::current());
+                tokio::spawn(sweep(Arc::downgrade(self), pool.clone()));
+            }
+        }
+    }
+
+    /// Gives all of them back: one was found to be cut, and the others may be too.
+    pub(super) fn give_up(&self) {
+        let idle = std::mem::take(&mut self.lock().idle);
+        drop(idle);
+    }
+
+    /// Gives back what nobody uses; says whether anything is left.
+    fn sweep(&self, closed: bool) -> bool {
+        let mut connections = self.lock();
+        let old = connections.idle.extract_if(.., |(_, used)| closed || used.elapsed() >= IDLE).collect::<Vec<_>>();
+        connections.swept = !connections.idle.is_empty();
+        let left = connections.swept;
+        drop(connections);
+        drop(old);
+        left
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connections<D>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<D: Database> Drop for Held<D> {
+    fn drop(&mut self) {
+        let connections = self.connections.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // A store may be dropped where no runtime is, or none any more.
+        let _inside = connections.runtime.as_ref().map(Handle::enter);
+        connections.idle.clear();
+    }
+}
+
+async fn sweep<D: Database>(held: Weak<Held<D>>, pool: Pool<D>) {
+    loop {
+        let closed = timeout(IDLE, pool.close_event()).await.is_ok();
+        let left = held.upgrade().is_some_and(|held| held.sweep(closed));
+        if !left {
+            return;
+        }
+    }
+}

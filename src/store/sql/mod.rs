@@ -1,0 +1,160 @@
+mod builder;
+mod claim;
+mod driver;
+mod error;
+mod finish;
+mod held;
+mod line;
+#[cfg(feature = "mysql")]
+mod mysql;
+mod operator;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod purging;
+mod space;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod statements;
+mod stored;
+mod table;
+mod values;
+mod verbs;
+mod waiting;
+
+use std::{fmt, sync::Arc};
+
+use sqlx::{Database, Pool};
+use tokio::sync::Semaphore;
+
+use crate::value::StoreError;
+
+use self::{
+    driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table, waiting::Room,
+};
+
+#[cfg(feature = "mysql")]
+pub use self::mysql::MySqlStore;
+#[cfg(feature = "postgres")]
+pub use self::postgres::PostgresStore;
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::SqliteStore;
+pub use self::{builder::SqlStoreBuilder, driver::SqlDatabase, purging::Purging};
+
+/// Keeps records in a table of a database.
+///
+/// There is one for each database: `PostgresStore`, `MySqlStore` and `SqliteStore`, each behind a feature of its name.
+/// These features need Rust 1.94, as the `sqlx` crate does.
+///
+/// Every clone is a handle on the same pool. What races on one key is decided by the table's primary key, which any
+/// number of racers cannot get past.
+///
+/// # The table
+///
+/// [`migrate`](Self::migrate) creates it; [`schema`](Self::schema) is the text for those who own their migrations. The
+/// columns are there to be read: `namespace`, `route`, `scope`, `record_key`, `state`, `attempt` and times in
+/// milliseconds since 1970, UTC. What is stuck, with plain SQL:
+///
+/// ```sql
+/// SELECT route, scope, record_key, attempt, lease_ends_ms
+/// FROM idempotency_records WHERE state = 'running' ORDER BY lease_ends_ms;
+/// ```
+///
+/// The column `note` is for what the application keeps with its [`Claim`](crate::store::Claim), such as the raw
+/// request, and `NULL` unless it does. Reconcile by [`Operator`](crate::store::Operator), not with `UPDATE`.
+///
+/// # Time
+///
+/// All times are the database's own, taken by the statement that uses them; what the clocks of the applications say
+/// changes nothing. Expiry is checked on read; rows that have expired stay until [`purge`](crate::store::Operator::purge)
+/// removes them, by call or [every so often](Self::purge_every).
+///
+/// # Waiting
+///
+/// Whoever waits for a running request hears at once of what this process does to it through a clone of this store, and
+/// looks for what others do a few times a second.
+///
+/// # Failures
+///
+/// A statement that loses against another (a deadlock, a serialization failure) is sent again, a bounded number of
+/// times. One whose connection breaks is sent again on another, once: the claimant in the record tells whether it had
+/// been done.
+pub struct SqlStore<D: Database> {
+    shared: Arc<Shared<D>>,
+    space: Space,
+}
+
+struct Shared<D: Database> {
+    pool: Pool<D>,
+    held: Arc<Held<D>>,
+    statements: Statements,
+    table: Table,
+    room: Room,
+    /// Whose turn it is to write, where only one can.
+    writing: Option<Semaphore>,
+}
+
+impl<D: Driver> SqlStore<D> {
+    /// A store in the table `idempotency_records`, on a pool of the application's.
+    ///
+    /// Nothing is asked of the database yet.
+    pub fn new(pool: Pool<D>) -> Self {
+        Self::builder().pool(pool)
+    }
+
+    /// A store in another table or with other limits.
+    pub fn builder() -> SqlStoreBuilder<D> {
+        SqlStoreBuilder::new()
+    }
+
+    /// A handle on the same table whose keys never meet those of this one, nor those of any other namespace.
+    ///
+    /// It lists and counts its own records only. A namespace of a namespace is another one than that of the same name
+    /// beside it.
+    #[must_use]
+    pub fn namespace(&self, name: &str) -> Self {
+        Self { shared: Arc::clone(&self.shared), space: self.space.within(name) }
+    }
+
+    /// The pool that the store works on.
+    pub fn pool(&self) -> &Pool<D> {
+        &self.shared.pool
+    }
+
+    /// The statements that create the table and its index, where they are not there: for those who own their
+    /// migrations.
+    pub fn schema(&self) -> String {
+        D::DIALECT.fill(D::TEXTS.schema, &self.shared.table) + "\n"
+    }
+
+    /// Creates the table and its index, where they are not there. It may be called by several processes at once.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        let mut tries = 3;
+        loop {
+            let mut connection = self.connection().await.map_err(|trouble| trouble.into_error::<D>(false))?;
+            tries -= 1;
+            match D::run(&mut connection, self.schema()).await {
+                Ok(()) => return Ok(()),
+                // PostgreSQL's `IF NOT EXISTS` fails where another process creates the same at the same moment.
+                Err(_) if tries > 0 => {}
+                Err(error) => return Err(Trouble::Failed(error).into_error::<D>(false)),
+            }
+        }
+    }
+}
+
+impl<D: Database> Clone for SqlStore<D> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), space: self.space.clone() }
+    }
+}
+
+/// Without host, user and password.
+impl<D: Database> fmt::Debug for SqlStore<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlStore")
+            .field("database", &D::NAME)
+            .field("table", &format_args!("{}", self.shared.table))
+            .field("namespace", &self.space.text())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,91 @@
+use std::time::Duration;
+
+use sqlx::{
+    MySql,
+    error::DatabaseError,
+    mysql::{MySqlConnectOptions, MySqlDatabaseError},
+};
+
+use crate::value::{StoreError, StoreErrorKind};
+
+use super::{
+    SqlStore,
+    driver::{Driver, same_for},
+    error::Refusal,
+    statements::{Dialect, Texts, texts},
+};
+
+/// Keeps records in MariaDB or MySQL, in a table of InnoDB.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tower_idempotency::{IdempotencyLayer, MySqlStore};
+///
+/// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MySqlStore::connect("mysql://app:secret@db/shop").await?.namespace("shop");
+/// store.migrate().await?;
+/// let purging = store.purge_every(Duration::from_secs(60));
+/// let layer = IdempotencyLayer::new(store);
+/// # drop((layer, purging));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// MariaDB 10.11 is what is tested. The statements keep to what MySQL 8 has too.
+///
+/// A claim reads first, so that a replay neither writes nor waits for a lock: it is one statement, and the claim of a
+/// free key two. The second is an `INSERT IGNORE`, of which the primary key lets one of many racers through.
+///
+/// What is kept may be as long as `max_allowed_packet` says, 16 MiB on MariaDB unless told otherwise. A password of
+/// MySQL 8 (`caching_sha2_password`) goes over an encrypted connection, or needs the feature `mysql-rsa` of `sqlx`.
+pub type MySqlStore = SqlStore<MySql>;
+
+impl SqlStore<MySql> {
+    /// Connects to the database of a URL; see [`SqlStoreBuilder::connect`](super::SqlStoreBuilder::connect).
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder().connect(url).await
+    }
+}
+
+impl Driver for MySql {
+    const SCHEMES: &'static [&'static str] = &["mysql", "mariadb"];
+    const DIALECT: Dialect = Dialect {
+        // `UNIX_TIMESTAMP` would depend on the session's time zone.
+        now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
+        quote: '`',
+        placeholder: |_| "?".into(),
+    };
+    const TEXTS: Texts = texts!("mysql");
+    const CLAIMS_IN_ONE: bool = false;
+    const ONE_WRITER: bool = false;
+
+    fn configure(options: MySqlConnectOptions, _: &str, _: Duration) -> Result<MySqlConnectOptions, StoreError> {
+        Ok(options)
+    }
+
+    fn refusal(error: &dyn DatabaseError) -> Refusal {
+        use StoreErrorKind::{Full, Misconfigured, Other, Timeout, Unavailable};
+
+        let number = error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number);
+        let (kind, message) = match number {
+            // A deadlock, a lock that was not to be had in time.
+            1213 | 1205 => return Refusal::Victim,
+            1053 | 1927 => return Refusal::Cut,
+            1290 | 1792 | 1836 => (Unavailable, "this server is a replica and takes no writes"),
+            1040 | 1203 | 1226 => (Unavailable, "the server has no room for another connection"),
+            1317 => (Unavailable, "the statement was interrupted"),
+            1021 | 1114 => (Full, "the disk or the table is full"),
+            1969 | 3024 => (Timeout, "the statement was not done in time"),
+            1146 => (Misconfigured, "the table is missing: call `migrate()`, or run what `schema()` gives"),
+            1142 | 1143 | 1370 => (Misconfigured, "the user lacks a permission"),
+            1044 | 1045 | 1698 => (Misconfigured, "the user or the password is refused"),
+            1046 | 1049 => (Misconfigured, "there is no such database"),
+            1054 | 1064 | 1136 | 1176 | 1364 => (Misconfigured, "the table is another than that of `schema()`"),
+            1153 => (Other, "the record is longer than `max_allowed_packet`"),
+            _ => (Other, "failed"),
+        };
+        Refusal::Because(kind, message)
+    }
+
+    same_for!(MySql);
+}

@@ -1,0 +1,87 @@
+use std::time::Duration;
+
+use sqlx::{Postgres, error::DatabaseError, postgres::PgConnectOptions};
+
+use crate::value::{StoreError, StoreErrorKind};
+
+use super::{
+    SqlStore,
+    driver::{Driver, same_for},
+    error::Refusal,
+    statements::{Dialect, Texts, texts},
+};
+
+/// Keeps records in PostgreSQL.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tower_idempotency::{IdempotencyLayer, PostgresStore};
+///
+/// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresStore::connect("postgres://app:secret@db/shop").await?.namespace("shop");
+/// store.migrate().await?;
+/// let purging = store.purge_every(Duration::from_secs(60));
+/// let layer = IdempotencyLayer::new(store);
+/// # drop((layer, purging));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A claim is one statement: it inserts where nothing is and reads what is there, and writes nothing where something is.
+/// Claiming a record that has lapsed, has expired or was released takes a second one, and so may a race.
+///
+/// A replica takes no claims; point the store at the primary. A failover to a replica that lags loses the records of the
+/// last moments, unless replication is synchronous.
+pub type PostgresStore = SqlStore<Postgres>;
+
+impl SqlStore<Postgres> {
+    /// Connects to the database of a URL; see [`SqlStoreBuilder::connect`](super::SqlStoreBuilder::connect).
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder().connect(url).await
+    }
+}
+
+impl Driver for Postgres {
+    const SCHEMES: &'static [&'static str] = &["postgres", "postgresql"];
+    const DIALECT: Dialect = Dialect {
+        // `now()` would be when the transaction began. The parentheses have it asked once, not for each row.
+        now: "(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
+        quote: '"',
+        placeholder: |number| format!("${number}"),
+    };
+    const TEXTS: Texts = texts!("postgres");
+    const CLAIMS_IN_ONE: bool = true;
+    const ONE_WRITER: bool = false;
+
+    fn configure(options: PgConnectOptions, _: &str, _: Duration) -> Result<PgConnectOptions, StoreError> {
+        Ok(options)
+    }
+
+    fn refusal(error: &dyn DatabaseError) -> Refusal {
+        use StoreErrorKind::{Full, Misconfigured, Other, Timeout, Unavailable};
+
+        let code = error.code().unwrap_or_default();
+        let (kind, message) = match &*code {
+            "40001" | "40P01" => return Refusal::Victim,
+            "57P01" | "57P02" => return Refusal::Cut,
+            "25006" => (Unavailable, "this server is a replica and takes no writes"),
+            "57P03" => (Unavailable, "the server is starting or stopping"),
+            "53100" => (Full, "the disk is full"),
+            "55P03" => (Unavailable, "a lock was not to be had in time"),
+            "57014" => (Timeout, "the statement was not done in time"),
+            "42P01" => (Misconfigured, "the table is missing: call `migrate()`, or run what `schema()` gives"),
+            "42501" => (Misconfigured, "the user lacks a permission"),
+            "3D000" => (Misconfigured, "there is no such database"),
+            code => match code.get(..2) {
+                Some("08") => return Refusal::Cut,
+                Some("53") => (Unavailable, "the server has no room for another connection, or no memory"),
+                Some("28") => (Misconfigured, "the user or the password is refused"),
+                Some("42") => (Misconfigured, "the table is another than that of `schema()`"),
+                _ => (Other, "failed"),
+            },
+        };
+        Refusal::Because(kind, message)
+    }
+
+    same_for!(Postgres);
+}

@@ -1,0 +1,1 @@
+SELECT {record}, note FROM {table} WHERE id = $1

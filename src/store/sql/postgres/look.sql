@@ -1,0 +1,1 @@
+SELECT {record}, NULL FROM {table} WHERE id = $1

@@ -1,0 +1,1 @@
+DELETE FROM {table} WHERE id IN ({batch}) AND expires_ms <= {now}

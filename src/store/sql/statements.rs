@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
+
+use super::table::Table;
+
+/// How many records one statement removes. A number that does not change keeps it one prepared statement.
+pub(super) const BATCH: usize = 50;
+
+/// What every statement that reads a record reads of it, in this order; see `stored.rs`.
+const RECORD: &str = "{now}, state, claimant, attempt, fingerprint, caller, at_most_once, takeover, created_ms, \
+                      changed_ms, lease_ends_ms, expires_ms, purpose, principal, payload";
+
+/// What the texts of a database are written in.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// Its clock: milliseconds since 1970.
+    pub(super) now: &'static str,
+    pub(super) quote: char,
+    /// The placeholder of a value, by its number.
+    pub(super) placeholder: fn(usize) -> String,
+}
+
+impl Dialect {
+    /// Puts into a text what stands in braces.
+    pub(super) fn fill(&self, text: &str, table: &Table) -> String {
+        let batch: Vec<_> = (1..=BATCH).map(self.placeholder).collect();
+        text.trim_end()
+            .replace("{record}", RECORD)
+            .replace("{now}", self.now)
+            .replace("{table}", &table.quoted(self.quote))
+            .replace("{index}", &table.index(self.quote))
+            .replace("{batch}", &batch.join(", "))
+    }
+}
+
+/// A statement, and whether it gives rows or a number of rows.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub(super) sql: SqlStr,
+    pub(super) reads: bool,
+}
+
+/// Writes out the table of statements: a name, what it gives, a file in each database's folder.
+macro_rules! statements {
+    ($($name:ident: $kind:ident,)*) => {
+        /// The texts of a database, as they stand in its files.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Texts {
+            pub(super) schema: &'static str,
+            $(pub(super) $name: &'static str,)*
+        }
+
+        /// The statements of a store, with the name of its table in them.
+        #[derive(Debug)]
+        pub(super) struct Statements {
+            $(pub(super) $name: Statement,)*
+        }
+
+        impl Statements {
+            pub(super) fn new(texts: &Texts, dialect: &Dialect, table: &Table) -> Self {
+                let statement = |text: &str, reads| {
+                    let sql: Arc<str> = dialect.fill(text, table).into();
+                    Statement { sql: AssertSqlSafe(sql).into_sql_str(), reads }
+                };
+                Self { $($name: statement(texts.$name, statements!(@$kind, texts.$name)),)* }
+            }
+        }
+    };
+    (@reads, $text:expr) => { true };
+    (@writes, $text:expr) => { false };
+    // PostgreSQL claims and reads in one.
+    (@either, $text:expr) => { $text.contains("{record}") };
+}
+
+statements! {
+    claim: either,
+    look: reads,
+    begin: writes,
+    take: writes,
+    renew: writes,
+    settle: writes,
+    settle_as: writes,
+    release: writes,
+    release_as: writes,
+    issue: writes,
+    reissue: writes,
+    runs: reads,
+    inspect: reads,
+    list: reads,
+    list_state: reads,
+    list_abandoned: reads,
+    forget: writes,
+    expired: reads,
+    remove: writes,
+    stats: reads,
+}
+
+/// The files of a folder.
+macro_rules! texts {
+    ($folder:literal) => {
+        texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, issue, reissue, runs,
+            inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
+    };
+    ($folder:literal: $($name:ident),*) => {
+        $crate::store::sql::statements::Texts {
+            schema: include_str!(concat!($folder, "/schema.sql")),
+            $($name: include_str!(concat!($folder, "/", stringify!($name), ".sql")),)*
+        }
+    };
+}
+pub(super) use texts;

@@ -1,0 +1,144 @@
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Record, State};
+
+use super::driver::Driver;
+
+/// A record as it was read.
+pub(super) struct Stored {
+    /// The database's clock when it was read; not before the record's last change.
+    pub(super) now: i64,
+    pub(super) lease_ends: i64,
+    pub(super) expires: i64,
+    record: Record,
+}
+
+/// What a row is.
+pub(super) enum Row {
+    /// No record: there was none, and the claim's has been inserted.
+    Fresh,
+    Record(Box<Stored>),
+    /// A record in a state that only a later version of this crate knows.
+    Newer,
+    Torn,
+}
+
+impl Row {
+    /// Reads what [`RECORD`](super::statements) says, and the note behind it.
+    pub(super) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
+        let Some(state) = D::text(row, 1)? else { return Ok(Self::Fresh) };
+        let Some(state) = state_of(&state) else { return Ok(Self::Newer) };
+        let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or(0));
+        let (Some(claimant), Some(caller), Some(fingerprint)) = (
+            D::bytes(row, 2)?.and_then(|bytes| bytes.try_into().ok()).map(Claimant::from_bytes),
+            D::bytes(row, 5)?.and_then(|bytes| bytes.try_into().ok()).map(Caller::from_bytes),
+            D::bytes(row, 4)?.and_then(|bytes| fingerprint_of(&bytes)),
+        ) else {
+            return Ok(Self::Torn);
+        };
+        let (changed, lease_ends, expires) = (int(9)?, int(10)?, int(11)?);
+        // A statement may have asked for the time before it saw a change that was made a moment later.
+        let now = int(0)?.max(changed);
+        let attempt = u32::try_from(int(3)?).unwrap_or(u32::MAX);
+        let binding = D::text(row, 12)?;
+        let principal = if binding.is_some() { D::text(row, 13)? } else { None };
+        let payload = if state == State::Settled { D::bytes(row, 14)? } else { None };
+        let record = Record {
+            fingerprint,
+            caller,
+            at_most_once: D::flag(row, 6)?.unwrap_or(true),
+            takeover: D::flag(row, 7)?.unwrap_or(false),
+            lease_left: if state == State::Running { span(lease_ends - now) } else { Duration::ZERO },
+            created: SystemTime::UNIX_EPOCH + span(int(8)?),
+            settled: (state == State::Settled).then(|| SystemTime::UNIX_EPOCH + span(changed)),
+            expires_in: span(expires - now),
+            payload: payload.map(Bytes::from),
+            note: D::bytes(row, 15)?.map_or_else(Bytes::new, Bytes::from),
+            binding: binding.map(|purpose| Binding::new(&purpose, principal.as_deref())),
+            ..Record::new(state, claimant, attempt)
+        };
+        Ok(Self::Record(Box::new(Stored { now, lease_ends, expires, record })))
+    }
+}
+
+impl Stored {
+    pub(super) fn is_there(&self) -> bool {
+        self.expires > self.now
+    }
+
+    pub(super) fn as_record(&self) -> &Record {
+        &self.record
+    }
+
+    pub(super) fn into_record(self) -> Record {
+        self.record
+    }
+
+    /// What decides about a claim, at [`now`](Self::now).
+    pub(super) fn head(&self) -> Head<'_> {
+        let Record { state, claimant, attempt, fingerprint, caller, at_most_once, takeover, .. } = self.record;
+        Head {
+            fingerprint,
+            caller,
+            at_most_once,
+            takeover,
+            lease_ends: self.lease_ends.unsigned_abs(),
+            expires: self.expires.unsigned_abs(),
+            binding: self.record.binding.as_ref(),
+            ..Head::new(state, claimant, attempt)
+        }
+    }
+}
+
+/// The word for a state in the column `state`.
+pub(super) fn word(state: State) -> &'static str {
+    match state {
+        State::Issued => "issued",
+        State::Running => "running",
+        State::Settled => "settled",
+        State::Released => "released",
+    }
+}
+
+fn state_of(text: &str) -> Option<State> {
+    [State::Issued, State::Running, State::Settled, State::Released].into_iter().find(|&state| word(state) == text)
+}
+
+fn fingerprint_of(bytes: &[u8]) -> Option<Fingerprint> {
+    let (&scheme, digest) = bytes.split_first()?;
+    Some(Fingerprint::from_parts(scheme, digest.try_into().ok()?))
+}
+
+fn span(ms: i64) -> Duration {
+    Duration::from_millis(ms.try_into().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{store::sql::values::Marks, value::Claim};
+
+    use super::*;
+
+    #[test]
+    fn states_are_words() {
+        for state in [State::Issued, State::Running, State::Settled, State::Released] {
+            assert_eq!(state_of(word(state)), Some(state));
+        }
+        assert_eq!(state_of("paused"), None);
+    }
+
+    #[test]
+    fn fingerprints_are_read_as_they_were_written() {
+        let claim =
+            Claim { fingerprint: Fingerprint::from_parts(3, [7; 32]), ..Claim::new(Duration::ZERO, Duration::ZERO) };
+        assert_eq!(fingerprint_of(&Marks::of(&claim).fingerprint), Some(claim.fingerprint));
+        assert_eq!((fingerprint_of(&[]), fingerprint_of(&[1; 32])), (None, None));
+    }
+
+    #[test]
+    fn what_has_passed_is_no_time() {
+        assert_eq!((span(-1), span(5)), (Duration::ZERO, Duration::from_millis(5)));
+    }
+}

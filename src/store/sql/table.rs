@@ -1,0 +1,83 @@
+use std::fmt;
+
+use crate::value::{StoreError, StoreErrorKind};
+
+/// Room for the names of what belongs to a table, within the 63 bytes that PostgreSQL has for a name.
+const MAX_BYTES: usize = 48;
+
+/// The name of the table that records are kept in; checked, since it becomes part of every statement.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    schema: Option<Box<str>>,
+    name: Box<str>,
+}
+
+impl Table {
+    /// Takes `name` or `schema.name`.
+    pub(super) fn new(name: &str) -> Result<Self, StoreError> {
+        let (schema, name) = match name.split_once('.') {
+            Some((schema, name)) => (Some(schema), name),
+            None => (None, name),
+        };
+        if schema.into_iter().chain([name]).all(is_identifier) {
+            return Ok(Self { schema: schema.map(Into::into), name: name.into() });
+        }
+        let message = "a table's name is letters, digits and underscores, at most 48, with no digit in front, \
+                       behind a schema's name and a dot if there is one";
+        Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect())
+    }
+
+    /// The name as it stands in statements, in quotes: it may be a word of SQL.
+    pub(super) fn quoted(&self, quote: char) -> String {
+        match &self.schema {
+            Some(schema) => format!("{quote}{schema}{quote}.{quote}{}{quote}", self.name),
+            None => format!("{quote}{}{quote}", self.name),
+        }
+    }
+
+    pub(super) fn index(&self, quote: char) -> String {
+        format!("{quote}{}_due{quote}", self.name)
+    }
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { schema: None, name: "idempotency_records".into() }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    plain && !name.is_empty() && name.len() <= MAX_BYTES && !name.as_bytes()[0].is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        for name in ["records", "_r", "Order", "shop.records", "r2"] {
+            assert_eq!(Table::new(name).unwrap().to_string(), name);
+        }
+        let long = "x".repeat(49);
+        for name in ["", ".", "a.", ".a", "a.b.c", "2r", "a b", "a\"b", "a`b", "a;--", "ä", "a\0", &long] {
+            assert!(Table::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_stand_in_quotes() {
+        let table = Table::new("shop.order").unwrap();
+        assert_eq!((&*table.quoted('"'), &*table.index('`')), ("\"shop\".\"order\"", "`order_due`"));
+    }
+}
