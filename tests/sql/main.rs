@@ -1,0 +1,16 @@
+//! The SQL stores keep the rules of every store, and go through what a database goes through.
+//!
+//! SQLite has a file in a temporary folder. PostgreSQL and MariaDB are started by the tests, each on a free port of the
+//! loopback and in a temporary folder, and end with the test process.
+#![cfg(all(feature = "testing", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
+
+mod folder;
+#[cfg(feature = "mysql")]
+mod mariadb;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod races;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod server;
+#[cfg(feature = "sqlite")]
+mod sqlite;

@@ -1,0 +1,168 @@
+//! The store on a MariaDB server.
+
+use std::{future::ready, time::Duration};
+
+use sqlx::{
+    Connection, Executor, MySqlConnection, MySqlPool,
+    mysql::{MySqlConnectOptions, MySqlPoolOptions},
+};
+use tower_idempotency::{
+    MySqlStore, StoreErrorKind,
+    store::{Claimed, Finished, Operator, Store},
+    testing::suite,
+};
+
+use crate::{
+    races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
+    server::Server,
+};
+
+async fn server() -> Server {
+    let server = Server::mariadb();
+    let mut admin = MySqlConnection::connect(&format!("mysql://root@127.0.0.1:{}", server.port())).await.unwrap();
+    let text = "CREATE DATABASE tests; CREATE USER tests@localhost IDENTIFIED BY 'secret'; \
+                GRANT ALL ON *.* TO tests@localhost";
+    sqlx::raw_sql(text).execute(&mut admin).await.unwrap();
+    server
+}
+
+fn url(server: &Server) -> String {
+    format!("mysql://tests:secret@127.0.0.1:{}/tests", server.port())
+}
+
+async fn store(server: &Server) -> MySqlStore {
+    let store = MySqlStore::connect(&url(server)).await.unwrap();
+    store.migrate().await.unwrap();
+    store
+}
+
+/// A pool of the application's, whose sessions begin with this statement.
+async fn pool(server: &Server, first: &'static str) -> MySqlPool {
+    let options: MySqlConnectOptions = url(server).parse().unwrap();
+    let pool = MySqlPoolOptions::new()
+        .max_connections(20)
+        .after_connect(move |connection, _| Box::pin(async move { connection.execute(first).await.map(drop) }));
+    pool.connect_with(options).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_of_every_store() {
+    let server = server().await;
+    let store = store(&server).await;
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+
+    let own = pool(&server, "SET time_zone = '+05:30', tx_isolation = 'SERIALIZABLE'").await;
+    let store = MySqlStore::builder().table("tests.order").unwrap().pool(own);
+    store.migrate().await.unwrap();
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks() {
+    let server = server().await;
+    many_tasks_on_the_same_keys([store(&server).await, store(&server).await]).await;
+}
+
+#[tokio::test]
+async fn a_replay_does_not_wait_for_a_lock() {
+    let server = server().await;
+    let store = store(&server).await;
+    settled(&store, &key("a")).await;
+    let mut holder = pool(&server, "DO 1").await.begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM idempotency_records FOR UPDATE").execute(&mut *holder).await.unwrap();
+    replays(&store, &key("a")).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_is_held_for_long_is_tried_for_again() {
+    let server = server().await;
+    store(&server).await;
+    let store = MySqlStore::new(pool(&server, "SET innodb_lock_wait_timeout = 1").await);
+    let first = claim();
+    store.claim(&key("a"), &first).await.unwrap();
+    let mut holder = pool(&server, "DO 1").await.begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM idempotency_records FOR UPDATE").execute(&mut *holder).await.unwrap();
+    let settle = tokio::spawn({
+        let store = store.clone();
+        async move { store.settle(&key("a"), &settlement(&first)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    holder.rollback().await.unwrap();
+    assert!(matches!(settle.await.unwrap().unwrap(), Finished::Done));
+}
+
+#[tokio::test]
+async fn a_deadlock_is_tried_again() {
+    let server = server().await;
+    let store = store(&server).await;
+    for name in ["a", "b"] {
+        expired(&store, &key(name)).await;
+    }
+    let pool = pool(&server, "DO 1").await;
+    let mut other = pool.begin().await.unwrap();
+    // Of two, InnoDB sacrifices the one that has written less.
+    let heavy = "CREATE TEMPORARY TABLE heavy (n INT) ENGINE = InnoDB; \
+                 INSERT INTO heavy SELECT seq FROM seq_1_to_1000";
+    sqlx::raw_sql(heavy).execute(&mut *other).await.unwrap();
+    let lock = "UPDATE idempotency_records SET attempt = 7 WHERE id = (SELECT id FROM (SELECT id FROM \
+                idempotency_records WHERE record_key = ?) AS found)";
+    sqlx::query(lock).bind("b").execute(&mut *other).await.unwrap();
+    let purge = tokio::spawn({
+        let store = store.clone();
+        async move { store.purge(10).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The purge has `a` and waits for `b`.
+    sqlx::query(lock).bind("a").execute(&mut *other).await.unwrap();
+    other.commit().await.unwrap();
+    assert_eq!(purge.await.unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_cut_connection_is_not_seen_by_callers() {
+    let server = server().await;
+    let (store, pool) = (store(&server).await, pool(&server, "DO 1").await);
+    let cut = || async {
+        let text = "SELECT id FROM information_schema.processlist WHERE user = 'tests' AND id <> CONNECTION_ID()";
+        let ids: Vec<i64> = sqlx::query_scalar(text).fetch_all(&pool).await.unwrap();
+        for id in ids {
+            let _ = pool.execute(sqlx::AssertSqlSafe(format!("KILL {id}"))).await;
+        }
+    };
+    let first = claim();
+    assert!(matches!(store.claim(&key("a"), &first).await.unwrap(), Claimed::Granted(_)));
+    for _ in 0..3 {
+        cut().await;
+        assert!(matches!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Running { .. }));
+    }
+    cut().await;
+    assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
+    replays(&store, &key("a")).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told() {
+    let server = server().await;
+    let good = MySqlStore::connect(&url(&server)).await.unwrap();
+    let error = good.claim(&key("a"), &claim()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+    assert!(error.to_string().contains("migrate"), "{error}");
+    assert!(!format!("{good:?}").contains("secret"));
+
+    let port = server.port();
+    for url in [
+        format!("mysql://tests:topsecret@127.0.0.1:{port}/tests"),
+        format!("mysql://tests:secret@127.0.0.1:{port}/missing"),
+        "postgres://user:secret@host/x".into(),
+        "mysql://user:secret@host:port/x".into(),
+        "secret".into(),
+    ] {
+        let error = MySqlStore::connect(&url).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{url}: {error:?}");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert!(!format!("{error} {error:?} {source:?}").contains("secret"), "{url}: {error:?}");
+    }
+    drop(server);
+    let error = good.claim(&key("a"), &claim()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error:?}");
+}

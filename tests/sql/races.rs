@@ -1,0 +1,120 @@
+//! What every database goes through: many tasks on the same keys, and clocks.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tower_idempotency::{
+    RecordKey,
+    store::{Claim, Claimed, Finished, Operator, Release, Settlement},
+};
+
+const TASKS: usize = 50;
+const KEYS: usize = 200;
+const MINUTE: Duration = Duration::from_secs(60);
+
+pub(crate) fn key(name: &str) -> RecordKey {
+    RecordKey::new("/orders/{id}", Some("ann"), name).unwrap()
+}
+
+pub(crate) fn claim() -> Claim {
+    Claim::new(MINUTE, MINUTE)
+}
+
+pub(crate) fn settlement(claim: &Claim) -> Settlement {
+    Settlement::new(claim.claimant, Some("kept".into()), MINUTE)
+}
+
+/// Claims and settles a key.
+pub(crate) async fn settled(store: &impl Operator, key: &RecordKey) -> Claim {
+    let first = claim();
+    assert!(matches!(store.claim(key, &first).await.unwrap(), Claimed::Granted(_)));
+    assert!(matches!(store.settle(key, &settlement(&first)).await.unwrap(), Finished::Done));
+    first
+}
+
+/// Leaves a record that has expired, which nobody has removed.
+pub(crate) async fn expired(store: &impl Operator, key: &RecordKey) {
+    let first = claim();
+    store.claim(key, &first).await.unwrap();
+    store.settle(key, &Settlement::new(first.claimant, None, Duration::ZERO)).await.unwrap();
+}
+
+pub(crate) async fn replays(store: &impl Operator, key: &RecordKey) {
+    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into())));
+}
+
+/// 50 tasks on 200 keys, as two processes: each key runs once, though every third run is released first, and nobody
+/// hears of an error.
+pub(crate) async fn many_tasks_on_the_same_keys<S: Operator + Clone>(stores: [S; 2]) {
+    let runs: Arc<HashMap<_, _>> = Arc::new((0..KEYS).map(|n| (key(&n.to_string()), AtomicU32::new(0))).collect());
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|task| {
+            let (store, runs) = (stores[task % 2].clone(), Arc::clone(&runs));
+            tokio::spawn(async move {
+                // Some in the same order, so that they meet; some from elsewhere, so that all keys have racers.
+                for n in 0..KEYS {
+                    let name = (n + task % 5 * 40) % KEYS;
+                    let key = key(&name.to_string());
+                    while !attempt(&store, &key, name, &runs[&key]).await {}
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert!(runs.values().all(|runs| runs.load(Relaxed) == 1), "{runs:?}");
+    let stats = stores[0].stats().await.unwrap();
+    assert_eq!((stats.settled, stats.running, stats.released), (KEYS as u64, 0, 0));
+}
+
+/// Says whether the operation has ended.
+async fn attempt<S: Operator>(store: &S, key: &RecordKey, name: usize, runs: &AtomicU32) -> bool {
+    let claim = claim();
+    match store.claim(key, &claim).await.unwrap() {
+        Claimed::Granted(granted) if name.is_multiple_of(3) && granted.attempt == 1 => {
+            let release = Release::new(claim.claimant, MINUTE);
+            assert!(matches!(store.release(key, &release).await.unwrap(), Finished::Done));
+            false
+        }
+        Claimed::Granted(_) => {
+            runs.fetch_add(1, Relaxed);
+            assert!(matches!(store.settle(key, &settlement(&claim)).await.unwrap(), Finished::Done));
+            true
+        }
+        Claimed::Running { holder, .. } => {
+            store.changed(key, holder, MINUTE).await.unwrap();
+            false
+        }
+        Claimed::Settled(payload) => {
+            assert_eq!(payload, Some("kept".into()));
+            true
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// No moment of the application's clock reaches a statement, only spans of time do: a clock that is wrong by minutes
+/// changes nothing, since nobody asks it.
+#[test]
+fn nobody_asks_the_clock_of_the_application() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                assert!(!fs::read_to_string(&path).unwrap().contains("SystemTime::now"), "{}", path.display());
+            }
+        }
+    }
+}
