@@ -36,8 +36,16 @@ use tokio::{
     sync::oneshot,
     time::timeout,
 };
+#[cfg(feature = "mysql")]
+use tower_idempotency::MySqlStore;
+#[cfg(feature = "postgres")]
+use tower_idempotency::PostgresStore;
 #[cfg(feature = "redis")]
 use tower_idempotency::RedisStore;
+#[cfg(feature = "sqlite")]
+use tower_idempotency::SqliteStore;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use tower_idempotency::store::{SqlDatabase, SqlStore};
 use tower_idempotency::{
     AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
     fingerprint, key, preset, scope, store::Operator,
@@ -110,7 +118,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
     }
 }
 
-#[cfg_attr(not(feature = "redis"), expect(clippy::unused_async, reason = "other stores are connected to"))]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite")),
+    expect(clippy::unused_async, reason = "other stores are connected to")
+)]
 async fn open(flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
     match flags.store.split(':').next() {
         Some("memory") => {
@@ -122,8 +133,21 @@ async fn open(flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
             let store = RedisStore::builder().namespace(&flags.namespace).connect(&flags.store).await?;
             Ok(Arc::new(store))
         }
+        #[cfg(feature = "postgres")]
+        Some("postgres" | "postgresql") => table(PostgresStore::connect(&flags.store).await?, flags).await,
+        #[cfg(feature = "mysql")]
+        Some("mysql" | "mariadb") => table(MySqlStore::connect(&flags.store).await?, flags).await,
+        #[cfg(feature = "sqlite")]
+        Some("sqlite") => table(SqliteStore::connect(&flags.store).await?, flags).await,
         scheme => Err(format!("--store: {} is not served", scheme.unwrap_or_default()).into()),
     }
+}
+
+/// Sees to it that the table is there.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+async fn table<D: SqlDatabase>(store: SqlStore<D>, flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
+    store.migrate().await?;
+    Ok(Arc::new(store.namespace(&flags.namespace)))
 }
 
 fn routes(base: &IdempotencyLayer, submit: TokenLayer) -> Router<Arc<Server>> {
