@@ -1,8 +1,8 @@
 use crate::value::{Digest, RecordKey};
 
-/// Stands in front of the digest of a namespace. The first byte of a record key is less than 8.
+/// Stands in front of the digest of a namespace. The first byte of a record key is less than 16.
 const MARK: u8 = 0xff;
-const RECORDS_END: u8 = 8;
+const RECORDS_END: u8 = 16;
 
 /// As much as the column takes.
 const READABLE_BYTES: usize = 255;
