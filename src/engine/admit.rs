@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// How long to wait before asking a store again that could not be waited at: at first, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// May this request run?
 pub(crate) enum Admission<'a> {
@@ -43,6 +43,9 @@ impl Engine {
         stage: Stage,
         patience: Duration,
     ) -> Admission<'a> {
+        if let Some(transactions) = &self.transactions {
+            return self.enter(&**transactions, work, key, claim, stage, patience).await;
+        }
         let start = Instant::now();
         let mut sent = start;
         let mut pause = PAUSES.0;

@@ -17,15 +17,19 @@ pub(crate) enum Ending {
     Unrecorded,
     /// The claim was another's by then: what the record says, if there is one.
     Lost(Option<Box<Record>>),
+    /// What was done in the run's transaction is undone, and the claim with it.
+    RolledBack,
+    /// Whether the run's transaction was committed is not known.
+    Unknown,
 }
 
-enum How {
+pub(super) enum How {
     Settle(Settlement),
     Release(Release),
 }
 
 impl How {
-    fn verb(&self) -> StoreVerb {
+    pub(super) fn verb(&self) -> StoreVerb {
         match self {
             Self::Settle(_) => StoreVerb::Settle,
             Self::Release(_) => StoreVerb::Release,
@@ -51,6 +55,9 @@ impl Run<'_> {
         // From here on it has to be finished, attached or not.
         self.work.enter(Stage::Claimed);
         self.ending = true;
+        if let Some(transaction) = self.transaction.take() {
+            return self.end(transaction, how).await;
+        }
         let start = Instant::now();
         if let Some(ending) = self.try_once(&how, self.engine.store_timeout).await {
             return ending;

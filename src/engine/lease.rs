@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Engine, Work, bounded::bounded};
 use crate::{
-    store::{Granted, Renewed},
+    store::{Granted, Renewed, Transaction},
     value::{Claim, Event, RecordKey, StoreVerb},
 };
 
@@ -24,6 +24,8 @@ pub(crate) struct Run<'a> {
     pub(super) renewed: Instant,
     /// It is being settled or released: a renewal that is refused may only mean that this took effect.
     pub(super) ending: bool,
+    /// The claim is part of it: there is no lease to renew.
+    pub(super) transaction: Option<Box<dyn Transaction>>,
 }
 
 impl<'a> Run<'a> {
@@ -35,7 +37,7 @@ impl<'a> Run<'a> {
         granted: Granted,
         sent: Instant,
     ) -> Self {
-        Self { engine, work, key, claim, granted, renewed: sent, ending: false }
+        Self { engine, work, key, claim, granted, renewed: sent, ending: false, transaction: None }
     }
 
     /// Goes on with `future` and renews the lease meanwhile, three times within its length.
@@ -43,8 +45,8 @@ impl<'a> Run<'a> {
     /// The work comes first at each turn, and what is ready at once costs no timer.
     pub(crate) async fn hold<T>(&mut self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
+        let mut beats = self.transaction.is_none();
         let mut heartbeat = pin!(self.heartbeat());
-        let mut beats = true;
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(output),
             Poll::Pending => {

@@ -11,12 +11,16 @@ mod lease;
 mod leftovers;
 mod report;
 mod task;
+mod transact;
 mod unwind;
 mod work;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::{store::Store, value::Observer};
+use crate::{
+    store::{Store, TransactionalStore},
+    value::Observer,
+};
 
 pub use self::leftovers::Leftovers;
 pub(crate) use self::{
@@ -32,6 +36,8 @@ pub(crate) use self::{
 #[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) store: Arc<dyn Store>,
+    /// Runs are claimed in transactions of this, in which the work is done too.
+    pub(crate) transactions: Option<Arc<dyn TransactionalStore>>,
     pub(crate) store_timeout: Duration,
     pub(crate) leftovers: Leftovers,
     pub(crate) observer: Option<Arc<dyn Observer>>,
@@ -39,8 +45,19 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(store: impl Store) -> Self {
+        Self::on(Arc::new(store), None)
+    }
+
+    /// An engine whose runs are claimed in the work's own transactions.
+    pub(crate) fn transactional(store: impl TransactionalStore) -> Self {
+        let store = Arc::new(store);
+        Self::on(store.clone(), Some(store))
+    }
+
+    fn on(store: Arc<dyn Store>, transactions: Option<Arc<dyn TransactionalStore>>) -> Self {
         Self {
-            store: Arc::new(store),
+            store,
+            transactions,
             store_timeout: Duration::from_secs(5),
             leftovers: Leftovers::new(),
             observer: None,
@@ -53,6 +70,7 @@ impl fmt::Debug for Engine {
         f.debug_struct("Engine")
             .field("store_timeout", &self.store_timeout)
             .field("leftovers", &self.leftovers)
+            .field("transactional", &self.transactions.is_some())
             .finish_non_exhaustive()
     }
 }

@@ -24,7 +24,6 @@ use crate::{
         scope::ScopeExtractor,
     },
     problem,
-    store::Store,
     value::{Policy, Refusal},
 };
 
@@ -75,9 +74,9 @@ pub(crate) enum Scoping {
 }
 
 impl Exchange {
-    pub(crate) fn new(store: impl Store) -> Self {
+    pub(crate) fn new(engine: Engine) -> Self {
         Self {
-            engine: Arc::new(Engine::new(store)),
+            engine: Arc::new(engine),
             policy: Policy::default(),
             methods: vec![Method::POST, Method::PATCH],
             route: None,

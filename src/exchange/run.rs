@@ -133,6 +133,9 @@ impl Exchange {
         R: Body<Data = Bytes>,
     {
         parts.extensions.insert(Operation::new(work.clone(), key.clone(), run.granted));
+        if let Some(slot) = run.slot() {
+            parts.extensions.insert(slot);
+        }
         let request = Request::from_parts(parts, body);
         let handling = async {
             let response = inner.call(request).await?;
@@ -153,12 +156,15 @@ impl Exchange {
             (Err(panic), _) => resume_unwind(panic),
             (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
             (Ok(_), Ending::Lost(record)) => Ok(self.late(key, claim, record)),
+            (Ok(_), Ending::RolledBack) => Ok(self.refuse(Some(key), &Refusal::RolledBack)),
+            (Ok(_), Ending::Unknown) => Ok(self.refuse(Some(key), &Refusal::CommitUnknown)),
         }
     }
 
     /// What becomes of the record where the handler gave no answer.
     fn fate_of_failure(&self) -> Fate {
-        if !self.policy.keeps_panics() {
+        // What a transaction has done is rolled back with its claim, whatever the policy keeps.
+        if !self.policy.keeps_panics() || self.engine.transactions.is_some() {
             return Fate::Release;
         }
         let refusal = Refusal::HandlerFailed;

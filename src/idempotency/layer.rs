@@ -9,7 +9,7 @@ use crate::{
     engine::{Engine, Leftovers},
     exchange::{Exchange, Idempotency, Scoping},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
-    store::Store,
+    store::{Store, TransactionalStore},
     value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
 };
 
@@ -70,7 +70,15 @@ pub struct IdempotencyLayer {
 impl IdempotencyLayer {
     /// A layer that keeps its records in `store`: [`Policy::replay`], and everything else as described above.
     pub fn new(store: impl Store) -> Self {
-        Self { exchange: Arc::new(Exchange::new(store)) }
+        Self { exchange: Arc::new(Exchange::new(Engine::new(store))) }
+    }
+
+    /// A layer that opens a transaction in the database of `store`, in which the handler works too: its effect and its
+    /// record are committed together, or neither is.
+    ///
+    /// Everything else is as with [`new`](Self::new). See [transactions](crate::guide::transactions).
+    pub fn transactional(store: impl TransactionalStore) -> Self {
+        Self { exchange: Arc::new(Exchange::new(Engine::transactional(store))) }
     }
 
     /// Everything that a platform or a convention asks for, in one call. Later calls adjust it.

@@ -15,6 +15,7 @@ mod redis;
 mod shared;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod sql;
+mod transaction;
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub use self::sql::PostgresStore;
 pub use self::sql::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
-pub use self::sql::{Purging, SqlDatabase, SqlStore, SqlStoreBuilder};
+pub use self::sql::{NoTransaction, Purging, SqlDatabase, SqlStore, SqlStoreBuilder, Tx};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Head, Issue, Record, Release, Settlement, State, Verdict, judge,
 };
@@ -46,6 +47,7 @@ pub use self::{
     future::StoreFuture,
     operator::{Cursor, Operator, Page, Stats},
     outcome::{Claimed, Finished, Granted, Issued, Renewed},
+    transaction::{Committed, Entered, Transaction, TransactionSlot, TransactionalStore},
 };
 
 /// Where records are kept.

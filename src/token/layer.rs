@@ -34,7 +34,7 @@ pub struct TokenLayer {
 
 impl TokenLayer {
     pub(super) fn new(store: Arc<dyn Store>, purpose: Arc<str>) -> Self {
-        let mut exchange = Exchange::new(store);
+        let mut exchange = Exchange::new(Engine::new(store));
         exchange.key = key::header("X-Submit-Token");
         exchange.tokens = Some(TokenRule { purpose, field: field("_token") });
         exchange.scoping = Scoping::Unscoped;

@@ -27,5 +27,5 @@ pub use self::{
 pub(crate) use self::{
     digest::{Digest, hex},
     key::check_key,
-    policy::{Retain, Wishes},
+    policy::{Retain, UNRECONCILED, Wishes},
 };

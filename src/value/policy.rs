@@ -41,7 +41,7 @@ pub struct Policy {
 const MIB: usize = 1024 * 1024;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const UNRECONCILED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(crate) const UNRECONCILED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl Policy {
     /// True idempotency: a duplicate gets the first one's answer. This is the default.

@@ -35,6 +35,10 @@ pub enum Refusal {
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
     HandlerFailed,
+    /// The handler answered, and what it did in its transaction was rolled back all the same.
+    RolledBack,
+    /// The handler answered, and whether its transaction was committed is not known.
+    CommitUnknown,
     /// The request has no token, and the route asks for one.
     TokenMissing,
     /// The token was used before.
@@ -64,6 +68,8 @@ impl Refusal {
             Self::NotRetained => "response-not-retained",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::HandlerFailed => "handler-failed",
+            Self::RolledBack => "rolled-back",
+            Self::CommitUnknown => "commit-unknown",
             Self::TokenMissing => "token-missing",
             Self::TokenUsed => "token-used",
             Self::TokenInvalid => "token-invalid",
@@ -88,8 +94,8 @@ impl Refusal {
             Self::InProgress(_) | Self::Duplicate | Self::NotRetained | Self::OutcomeUnknown | Self::TokenUsed => {
                 StatusCode::CONFLICT
             }
-            Self::HandlerFailed => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::StoreUnavailable | Self::StoreFull => StatusCode::SERVICE_UNAVAILABLE,
+            Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -109,6 +115,8 @@ impl Refusal {
             Self::NotRetained => "The answer to this request was not retained",
             Self::OutcomeUnknown => "The outcome of this request is unknown",
             Self::HandlerFailed => "The handler of this request failed",
+            Self::RolledBack => "The request was rolled back",
+            Self::CommitUnknown => "Whether the request was committed is unknown",
             Self::TokenMissing => "The token is missing",
             Self::TokenUsed => "The token was used before",
             Self::TokenInvalid => "The token is invalid",
@@ -144,6 +152,11 @@ impl Refusal {
                 "The request was begun before, and how it ended is not known. It is not run again until that is settled."
             }
             Self::HandlerFailed => "The request was run and failed without an answer. It is not run again.",
+            Self::RolledBack => "What the request did was undone. Nothing was kept.",
+            Self::CommitUnknown => {
+                "The database did not say whether it has committed. Send the same request again: it is answered with \
+                 what was committed, or run if nothing was."
+            }
             Self::TokenMissing => "This operation must be sent with a token that was issued for it.",
             Self::TokenUsed => "A token is good for one operation, and this one's was done. It was not run again.",
             Self::TokenInvalid => "The token was not issued for this, or has expired. Ask for a new one.",

@@ -7,7 +7,7 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
     Shared, SqlStore, driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table,
-    waiting::Room,
+    transaction::Running, waiting::Room,
 };
 
 /// How long a verb waits for a connection. Less than the layers wait for a store, so that the reason is told.
@@ -68,9 +68,19 @@ impl<D: Driver> SqlStoreBuilder<D> {
 
     fn on(self, pool: Pool<D>, own: bool) -> SqlStore<D> {
         let statements = Statements::new(&D::TEXTS, &D::DIALECT, &self.table);
-        let writing = D::ONE_WRITER.then(|| Semaphore::new(1));
+        let writing = D::ONE_WRITER.then(|| Arc::new(Semaphore::new(1)));
         let held = Held::new(&pool, own);
-        let shared = Shared { pool, held, statements, table: self.table, room: Room::default(), writing };
+        let seats = (pool.options().get_max_connections() as usize).saturating_sub(1).max(1);
+        let shared = Shared {
+            pool,
+            held,
+            statements,
+            table: self.table,
+            room: Room::default(),
+            running: Running::default(),
+            seats: Arc::new(Semaphore::new(seats)),
+            writing,
+        };
         SqlStore { shared: Arc::new(shared), space: self.space }
     }
 

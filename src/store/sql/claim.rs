@@ -8,8 +8,8 @@ use super::{
     driver::{Driver, Value},
     error::torn,
     line::read,
-    stored::{Row, Stored, word},
-    values::{Marks, bytes, lease_and_life, names, note, time},
+    stored::{Row, Stored},
+    values::{Marks, bytes, lease_and_life, names, note, over_expired, taken, time},
 };
 
 /// How often a claim looks again at a record that has changed under its hands.
@@ -57,13 +57,7 @@ impl<D: Driver> SqlStore<D> {
                     }
                     Claimed::Granted(granted)
                 }
-                Verdict::Granted { attempt, takeover } => Claimed::Granted(Granted::new(attempt, takeover)),
-                Verdict::Running { holder, left } => Claimed::Running { holder, left },
-                Verdict::Settled => Claimed::Settled(found.and_then(|stored| stored.into_record().payload)),
-                Verdict::Mismatch(what) => Claimed::Mismatch(what),
-                Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
-                Verdict::NotIssued => Claimed::NotIssued,
-                Verdict::Foreign => Claimed::Foreign,
+                verdict => claimed(verdict, found),
             });
         }
         let message = format!("{}: the record changed again and again while it was claimed", D::NAME);
@@ -92,25 +86,15 @@ impl<D: Driver> SqlStore<D> {
     /// Puts the claim in the place of a record that has expired.
     async fn begin(&self, id: &[u8], claim: &Claim) -> Result<bool, StoreError> {
         let marks = Marks::of(claim);
-        let once = [Value::Flag(claim.at_most_once)];
-        let values = [&marks.values()[..], &once, &lease_and_life(claim), &[note(claim), bytes(id)]].concat();
+        let values = over_expired(id, claim, &marks);
         Ok(self.change(&self.shared.statements.begin, &values).await? > 0)
     }
 
     /// Makes the record the claim's, if it is still as it was seen.
     async fn take(&self, id: &[u8], claim: &Claim, seen: &Stored, granted: Granted) -> Result<bool, StoreError> {
         let marks = Marks::of(claim);
-        let was = seen.as_record();
-        let holder = was.claimant.to_bytes();
-        let values = [
-            &[Value::Int(granted.attempt.into())][..],
-            &marks.values(),
-            &[Value::Flag(claim.at_most_once), Value::Flag(granted.takeover)],
-            &lease_and_life(claim),
-            &[note(claim), bytes(id), Value::Text(Some(word(was.state))), bytes(&holder)],
-            &[was.attempt.into(), seen.lease_ends, seen.expires].map(Value::Int),
-        ]
-        .concat();
+        let holder = seen.as_record().claimant.to_bytes();
+        let values = taken(id, claim, seen, granted, &marks, &holder);
         let taken = self.change(&self.shared.statements.take, &values).await? > 0;
         if taken {
             self.shared.room.wake(id);
@@ -119,8 +103,23 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// What a record that begins with a claim consists of.
-    fn fresh<'a>(&'a self, id: &'a [u8], key: &'a RecordKey, claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
+    pub(super) fn fresh<'a>(&'a self, id: &'a [u8], key: &'a RecordKey, claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
         let once = [Value::Flag(claim.at_most_once)];
         [&names(&self.space, id, key)[..], &marks.values(), &once, &lease_and_life(claim), &[note(claim)]].concat()
+    }
+}
+
+/// The answer to a claim for which nothing is to be written.
+pub(super) fn claimed(verdict: Verdict, found: Option<Stored>) -> Claimed {
+    match verdict {
+        Verdict::Grant { attempt, takeover } | Verdict::Granted { attempt, takeover } => {
+            Claimed::Granted(Granted::new(attempt, takeover))
+        }
+        Verdict::Running { holder, left } => Claimed::Running { holder, left },
+        Verdict::Settled => Claimed::Settled(found.and_then(|stored| stored.into_record().payload)),
+        Verdict::Mismatch(what) => Claimed::Mismatch(what),
+        Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
+        Verdict::NotIssued => Claimed::NotIssued,
+        Verdict::Foreign => Claimed::Foreign,
     }
 }

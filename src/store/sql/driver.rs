@@ -46,6 +46,10 @@ pub trait Driver: Database {
     const CLAIMS_IN_ONE: bool;
     /// It has one writer at a time, and those who wait for their turn do so in this process.
     const ONE_WRITER: bool;
+    /// A claim in a transaction takes a lock by number first, which is its last value.
+    const LOCKS_BY_NUMBER: bool;
+    /// What takes back what `begin_text` did to a connection.
+    const RESET: Option<&'static str>;
 
     /// What the store asks for where it connects by itself.
     fn configure(options: Options<Self>, url: &str, busy_timeout: Duration) -> Result<Options<Self>, StoreError>;
@@ -59,6 +63,13 @@ pub trait Driver: Database {
 
     /// Sends a text of several statements.
     fn run(connection: &mut Self::Connection, text: String) -> impl Future<Output = sqlx::Result<()>> + Send + '_;
+
+    /// What begins a transaction of the work, which may not be idle for longer than `idle` where the database can see
+    /// to that.
+    fn begin_text(idle: Duration) -> String;
+
+    /// The claim was not written in a transaction, for another has written one in its own.
+    fn is_locked(error: &dyn DatabaseError) -> bool;
 
     /// What the database means by an error of its own.
     fn refusal(error: &dyn DatabaseError) -> Refusal;

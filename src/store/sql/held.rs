@@ -23,7 +23,7 @@ pub(super) struct Held<D: Database> {
     most: usize,
     /// Whose turn it is, where all connections of the pool may be here: those who wait for one at the pool would wait in
     /// vain.
-    turns: Option<Semaphore>,
+    turns: Option<Arc<Semaphore>>,
 }
 
 struct Connections<D: Database> {
@@ -39,7 +39,7 @@ impl<D: Database> Held<D> {
     pub(super) fn new(pool: &Pool<D>, own: bool) -> Arc<Self> {
         let all = pool.options().get_max_connections() as usize;
         let connections = Connections { idle: Vec::new(), swept: false, runtime: None };
-        let (most, turns) = if own { (all, Some(Semaphore::new(all))) } else { (all / 4, None) };
+        let (most, turns) = if own { (all, Some(Arc::new(Semaphore::new(all)))) } else { (all / 4, None) };
         Arc::new(Self { connections: Mutex::new(connections), most, turns })
     }
 
@@ -50,6 +50,15 @@ impl<D: Database> Held<D> {
             Ok(turn) => Ok(turn.ok()),
             Err(_) => Err(sqlx::Error::PoolTimedOut),
         }
+    }
+
+    pub(super) fn turns(&self) -> Option<&Arc<Semaphore>> {
+        self.turns.as_ref()
+    }
+
+    /// Nobody else uses the pool.
+    pub(super) fn is_own(&self) -> bool {
+        self.turns.is_some()
     }
 
     /// The connection that was used last.

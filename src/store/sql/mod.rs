@@ -17,6 +17,7 @@ mod sqlite;
 mod statements;
 mod stored;
 mod table;
+mod transaction;
 mod values;
 mod verbs;
 mod waiting;
@@ -29,7 +30,8 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{
-    driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table, waiting::Room,
+    driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table,
+    transaction::Running, waiting::Room,
 };
 
 #[cfg(feature = "mysql")]
@@ -38,7 +40,12 @@ pub use self::mysql::MySqlStore;
 pub use self::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::SqliteStore;
-pub use self::{builder::SqlStoreBuilder, driver::SqlDatabase, purging::Purging};
+pub use self::{
+    builder::SqlStoreBuilder,
+    driver::SqlDatabase,
+    purging::Purging,
+    transaction::{NoTransaction, Tx},
+};
 
 /// Keeps records in a table of a database.
 ///
@@ -89,8 +96,11 @@ struct Shared<D: Database> {
     statements: Statements,
     table: Table,
     room: Room,
+    running: Running,
+    /// How many transactions of the work there may be: one connection is left for what they need beside.
+    seats: Arc<Semaphore>,
     /// Whose turn it is to write, where only one can.
-    writing: Option<Semaphore>,
+    writing: Option<Arc<Semaphore>>,
 }
 
 impl<D: Driver> SqlStore<D> {

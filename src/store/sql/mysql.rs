@@ -54,13 +54,25 @@ impl Driver for MySql {
         now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
         quote: '`',
         placeholder: |_| "?".into(),
+        enter: |text| format!("/*M!100108 SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ {text}"),
     };
     const TEXTS: Texts = texts!("mysql");
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = false;
+    const LOCKS_BY_NUMBER: bool = false;
+    const RESET: Option<&'static str> = Some("/*M!100300 SET SESSION idle_transaction_timeout = DEFAULT */");
 
     fn configure(options: MySqlConnectOptions, _: &str, _: Duration) -> Result<MySqlConnectOptions, StoreError> {
         Ok(options)
+    }
+
+    fn begin_text(idle: Duration) -> String {
+        let seconds = idle.as_secs().clamp(1, 31_536_000);
+        format!("/*M!100300 SET SESSION idle_transaction_timeout = {seconds}; */ BEGIN")
+    }
+
+    fn is_locked(error: &dyn DatabaseError) -> bool {
+        error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| error.number() == 1205)
     }
 
     fn refusal(error: &dyn DatabaseError) -> Refusal {

@@ -48,13 +48,32 @@ impl Driver for Postgres {
         now: "(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
         quote: '"',
         placeholder: |number| format!("${number}"),
+        enter: |text| {
+            let last = (1..).take_while(|number| text.contains(&format!("${number}"))).count();
+            format!("{} AND (SELECT pg_try_advisory_xact_lock(${}))", text.trim_end(), last + 1)
+        },
     };
     const TEXTS: Texts = texts!("postgres");
     const CLAIMS_IN_ONE: bool = true;
     const ONE_WRITER: bool = false;
+    const LOCKS_BY_NUMBER: bool = true;
+    const RESET: Option<&'static str> = None;
 
     fn configure(options: PgConnectOptions, _: &str, _: Duration) -> Result<PgConnectOptions, StoreError> {
         Ok(options)
+    }
+
+    fn begin_text(idle: Duration) -> String {
+        // The first notices within a query that this process is gone, the second without one.
+        format!(
+            "BEGIN; SET LOCAL client_connection_check_interval = 500; \
+             SET LOCAL idle_in_transaction_session_timeout = {}",
+            idle.as_millis().clamp(1, i32::MAX as u128)
+        )
+    }
+
+    fn is_locked(_: &dyn DatabaseError) -> bool {
+        false
     }
 
     fn refusal(error: &dyn DatabaseError) -> Refusal {
@@ -63,7 +82,7 @@ impl Driver for Postgres {
         let code = error.code().unwrap_or_default();
         let (kind, message) = match &*code {
             "40001" | "40P01" => return Refusal::Victim,
-            "57P01" | "57P02" => return Refusal::Cut,
+            "57P01" | "57P02" | "25P03" => return Refusal::Cut,
             "25006" => (Unavailable, "this server is a replica and takes no writes"),
             "57P03" => (Unavailable, "the server is starting or stopping"),
             "53100" => (Full, "the disk is full"),

@@ -85,10 +85,13 @@ impl Driver for Sqlite {
         now: "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)",
         quote: '"',
         placeholder: |number| format!("${number}"),
+        enter: str::to_owned,
     };
     const TEXTS: Texts = texts!("sqlite");
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = true;
+    const LOCKS_BY_NUMBER: bool = false;
+    const RESET: Option<&'static str> = None;
 
     fn configure(
         options: SqliteConnectOptions,
@@ -106,6 +109,14 @@ impl Driver for Sqlite {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(busy_timeout))
+    }
+
+    fn begin_text(_: Duration) -> String {
+        "BEGIN IMMEDIATE".into()
+    }
+
+    fn is_locked(_: &dyn DatabaseError) -> bool {
+        false
     }
 
     fn refusal(error: &dyn DatabaseError) -> Refusal {

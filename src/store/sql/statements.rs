@@ -19,6 +19,8 @@ pub struct Dialect {
     pub(super) quote: char,
     /// The placeholder of a value, by its number.
     pub(super) placeholder: fn(usize) -> String,
+    /// Makes a statement that claims one that does not wait for a lock, for use in a transaction of the work.
+    pub(super) enter: fn(&str) -> String,
 }
 
 impl Dialect {
@@ -48,6 +50,7 @@ macro_rules! statements {
         #[derive(Clone, Copy, Debug)]
         pub struct Texts {
             pub(super) schema: &'static str,
+            pub(super) open: &'static str,
             $(pub(super) $name: &'static str,)*
         }
 
@@ -55,6 +58,7 @@ macro_rules! statements {
         #[derive(Debug)]
         pub(super) struct Statements {
             $(pub(super) $name: Statement,)*
+            pub(super) enter: Enter,
         }
 
         impl Statements {
@@ -63,7 +67,11 @@ macro_rules! statements {
                     let sql: Arc<str> = dialect.fill(text, table).into();
                     Statement { sql: AssertSqlSafe(sql).into_sql_str(), reads }
                 };
-                Self { $($name: statement(texts.$name, statements!(@$kind, texts.$name)),)* }
+                let enter = |text| statement(&(dialect.enter)(text), false);
+                Self {
+                    $($name: statement(texts.$name, statements!(@$kind, texts.$name)),)*
+                    enter: Enter { open: statement(texts.open, false), begin: enter(texts.begin), take: enter(texts.take) },
+                }
             }
         }
     };
@@ -71,6 +79,15 @@ macro_rules! statements {
     (@writes, $text:expr) => { false };
     // PostgreSQL claims and reads in one.
     (@either, $text:expr) => { $text.contains("{record}") };
+}
+
+/// The statements that claim in a transaction of the work, in which they do not wait for a lock: on a key that is free,
+/// one that has expired, one that can be taken over.
+#[derive(Debug)]
+pub(super) struct Enter {
+    pub(super) open: Statement,
+    pub(super) begin: Statement,
+    pub(super) take: Statement,
 }
 
 statements! {
@@ -105,6 +122,7 @@ macro_rules! texts {
     ($folder:literal: $($name:ident),*) => {
         $crate::store::sql::statements::Texts {
             schema: include_str!(concat!($folder, "/schema.sql")),
+            open: include_str!(concat!($folder, "/open.sql")),
             $($name: include_str!(concat!($folder, "/", stringify!($name), ".sql")),)*
         }
     };

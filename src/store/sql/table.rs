@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::value::{StoreError, StoreErrorKind};
+use crate::value::{Digest, StoreError, StoreErrorKind};
 
 /// Room for the names of what belongs to a table, within the 63 bytes that PostgreSQL has for a name.
 const MAX_BYTES: usize = 48;
@@ -33,6 +33,17 @@ impl Table {
             Some(schema) => format!("{quote}{schema}{quote}.{quote}{}{quote}", self.name),
             None => format!("{quote}{}{quote}", self.name),
         }
+    }
+
+    /// The number of the lock on a record, where locks have numbers. It keeps clear of numbers that an application may
+    /// use as well as a hash can; where two meet, one of them hears that the other runs.
+    pub(super) fn lock(&self, id: &[u8]) -> i64 {
+        let mut digest = Digest::new();
+        digest.part(b"tower-idempotency");
+        digest.part(self.to_string().as_bytes());
+        digest.part(id);
+        let [a, b, c, d, e, f, g, h, ..] = digest.finish();
+        i64::from_be_bytes([a, b, c, d, e, f, g, h])
     }
 
     pub(super) fn index(&self, quote: char) -> String {

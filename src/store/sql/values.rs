@@ -1,8 +1,15 @@
 use std::time::Duration;
 
-use crate::value::{Caller, Claim, Claimant, Fingerprint, RecordKey};
+use crate::{
+    store::Granted,
+    value::{Caller, Claim, Claimant, Fingerprint, RecordKey},
+};
 
-use super::{driver::Value, space::Space};
+use super::{
+    driver::Value,
+    space::Space,
+    stored::{Stored, word},
+};
 
 /// Longer times are cut to this: four thousand years.
 const FOREVER: i64 = 1 << 47;
@@ -58,6 +65,33 @@ pub(super) fn note(claim: &Claim) -> Value<'_> {
 pub(super) fn names<'a>(space: &'a Space, id: &'a [u8], key: &'a RecordKey) -> [Value<'a>; 5] {
     let text = |text| Value::Text(Some(text));
     [bytes(id), text(space.text()), text(key.route()), Value::Text(key.scope()), text(key.key())]
+}
+
+/// What puts a claim in the place of a record that has expired.
+pub(super) fn over_expired<'a>(id: &'a [u8], claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
+    let once = [Value::Flag(claim.at_most_once)];
+    [&marks.values()[..], &once, &lease_and_life(claim), &[note(claim), bytes(id)]].concat()
+}
+
+/// What makes a record the claim's, if it is still as it was seen.
+pub(super) fn taken<'a>(
+    id: &'a [u8],
+    claim: &'a Claim,
+    seen: &Stored,
+    granted: Granted,
+    marks: &'a Marks,
+    holder: &'a [u8],
+) -> Vec<Value<'a>> {
+    let was = seen.as_record();
+    [
+        &[Value::Int(granted.attempt.into())][..],
+        &marks.values(),
+        &[Value::Flag(claim.at_most_once), Value::Flag(granted.takeover)],
+        &lease_and_life(claim),
+        &[note(claim), bytes(id), Value::Text(Some(word(was.state))), bytes(holder)],
+        &[was.attempt.into(), seen.lease_ends, seen.expires].map(Value::Int),
+    ]
+    .concat()
 }
 
 fn millis(duration: Duration) -> i64 {

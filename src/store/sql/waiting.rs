@@ -34,6 +34,12 @@ impl Room {
         }
     }
 
+    /// Waits for the end of a claim in this process, for `within` at most.
+    pub(super) async fn wait(&self, id: &[u8], within: Duration) {
+        let place = self.enter(id);
+        let _ = timeout(within, place.notify.notified()).await;
+    }
+
     fn enter<'a>(&'a self, id: &'a [u8]) -> Place<'a> {
         let mut places = self.lock();
         let (count, notify) = places.entry(id.to_vec()).or_default();

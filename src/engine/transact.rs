@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::{
+    Admission, Engine, Ending, Run, Stage, Work,
+    admit::PAUSES,
+    bounded::bounded,
+    finish::How,
+};
+use crate::{
+    store::{Claimed, Committed, Entered, Transaction, TransactionSlot, TransactionalStore},
+    value::{Claim, Event, RecordKey, StoreError, StoreVerb},
+};
+
+impl Engine {
+    /// Claims `key` in a transaction of its own. While another one runs, waits for it for `patience` at most.
+    ///
+    /// Dropped at any time, nothing is left behind.
+    pub(super) async fn enter<'a>(
+        &'a self,
+        store: &'a dyn TransactionalStore,
+        work: &'a Work,
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        stage: Stage,
+        patience: Duration,
+    ) -> Admission<'a> {
+        let start = Instant::now();
+        let mut pause = PAUSES.0;
+        let mut running = None;
+        loop {
+            let sent = Instant::now();
+            match bounded(store.enter(key, claim), self.store_timeout).await {
+                Ok(Entered::Granted(granted, transaction)) => {
+                    work.claimed(key, stage);
+                    let (attempt, takeover) = (granted.attempt, granted.takeover);
+                    self.report(&Event::Claimed { key, attempt, takeover });
+                    let run = Run::new(self, work, key, claim, granted, sent);
+                    return Admission::Run(Run { transaction: Some(transaction), ..run });
+                }
+                Ok(Entered::Refused(Claimed::Running { left, .. })) => {
+                    running = Some(left);
+                    let within = patience.saturating_sub(start.elapsed()).min(pause);
+                    if within.is_zero() {
+                        return Admission::Running(left);
+                    }
+                    // One that cannot be waited for is asked again after the pause.
+                    let _ = timeout(within, store.left(key, within)).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+                Ok(Entered::Refused(Claimed::Settled(payload))) => return Admission::Settled(payload),
+                Ok(Entered::Refused(Claimed::Mismatch(mismatch))) => return Admission::Mismatch(mismatch),
+                Ok(Entered::Refused(Claimed::OutcomeUnknown)) => return Admission::OutcomeUnknown,
+                Ok(Entered::Refused(Claimed::NotIssued | Claimed::Foreign)) => return Admission::NotIssued,
+                Ok(Entered::Refused(Claimed::Granted(_))) => return Admission::OutcomeUnknown,
+                Err(error) => {
+                    self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
+                    return Admission::Failed { error, running };
+                }
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Where the work finds the transaction, in which it runs.
+    pub(crate) fn slot(&self) -> Option<TransactionSlot> {
+        self.transaction.as_ref().map(|transaction| transaction.slot())
+    }
+
+    /// Commits the transaction with the record in it, or rolls it back.
+    pub(super) async fn end(self, transaction: Box<dyn Transaction>, how: How) -> Ending {
+        let (engine, key, verb) = (self.engine, self.key, how.verb());
+        let failed = |error: &StoreError| {
+            engine.report(&Event::StoreFailed { key, verb, error, retried: false });
+            engine.report(&Event::NotRecorded { key, verb });
+        };
+        match how {
+            How::Settle(settlement) => {
+                let tombstone = settlement.payload.is_none();
+                match bounded(transaction.commit(settlement), engine.store_timeout).await {
+                    Ok(Committed::Done) => {
+                        engine.report(&Event::Settled { key, tombstone });
+                        Ending::Recorded
+                    }
+                    Ok(Committed::RolledBack(error)) => {
+                        failed(&error);
+                        Ending::RolledBack
+                    }
+                    Err(error) => {
+                        failed(&error);
+                        Ending::Unknown
+                    }
+                }
+            }
+            How::Release(_) => {
+                // Whatever the database says: a transaction that is not committed ends with its connection.
+                match bounded(transaction.roll_back(), engine.store_timeout).await {
+                    Ok(()) => engine.report(&Event::Released { key }),
+                    Err(error) => failed(&error),
+                }
+                Ending::Recorded
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+use std::sync::Arc;
+
+use sqlx::{AssertSqlSafe, Database, Error, SqlSafeStr, pool::PoolConnection};
+use sqlx_core::transaction::TransactionManager;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{
+    store::{Claimed, Entered, Granted},
+    value::{Claim, Mismatch, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
+};
+
+use super::{
+    super::{
+        SqlStore,
+        claim::claimed,
+        driver::{Driver, Value},
+        error::{Refusal, Trouble, torn},
+        line::read,
+        statements::Statement,
+        stored::{Row, Stored},
+        values::{Marks, bytes, over_expired, taken},
+    },
+    open::{Live, Open},
+    running::Place,
+};
+
+/// How often a claim begins anew that lost against others.
+const TRIES: usize = 3;
+
+/// What an attempt to write the claim came to.
+enum Attempt<D: Driver> {
+    Written(Live<D>),
+    /// Another one has the key, or the record is no longer the one that was seen.
+    Refused,
+    /// The statement lost, which says nothing about the key.
+    Lost(Option<Place<D>>),
+}
+
+impl<D: Driver> SqlStore<D> {
+    /// First those that run here, then what all can see, then the database's word.
+    ///
+    /// The order matters: with a lock in front of the look, duplicates of a settled key would refuse one another.
+    pub(super) async fn enter_transaction(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
+        let id = self.space.id(key);
+        let mut place = match Place::take(&self.shared, &id, claim) {
+            Ok(place) => place,
+            Err(head) => return Ok(Entered::Refused(claimed(judge(Some(&head), claim, 0), None))),
+        };
+        for tries in (0..TRIES).rev() {
+            let found = match self.seen(&id).await? {
+                Ok(found) => found,
+                Err(newer) => return Ok(Entered::Refused(newer)),
+            };
+            let (attempt, takeover) = match verdict(found.as_ref(), claim) {
+                Verdict::Grant { attempt, takeover } => (attempt, takeover),
+                verdict => return Ok(Entered::Refused(claimed(verdict, found))),
+            };
+            let granted = Granted::new(attempt, takeover);
+            place = match self.write(&id, key, &unknown_end(claim), found.as_ref(), granted, place).await? {
+                Attempt::Written(live) => {
+                    let open = Open::new(Arc::clone(&self.shared), live, id);
+                    return Ok(Entered::Granted(granted, Box::new(open)));
+                }
+                Attempt::Lost(Some(place)) if tries > 0 => place,
+                // Whoever was in front may have committed since the look.
+                Attempt::Refused | Attempt::Lost(_) => break,
+            };
+        }
+        let found = match self.seen(&id).await? {
+            Ok(found) => found,
+            Err(newer) => return Ok(Entered::Refused(newer)),
+        };
+        Ok(Entered::Refused(match verdict(found.as_ref(), claim) {
+            Verdict::Grant { .. } => Claimed::Running { holder: claim.claimant, left: claim.lease },
+            verdict => claimed(verdict, found),
+        }))
+    }
+
+    /// The record that all can see.
+    async fn seen(&self, id: &[u8]) -> Result<Result<Option<Stored>, Claimed>, StoreError> {
+        let rows = self.rows(&self.shared.statements.look, &[bytes(id)]).await?;
+        Ok(match rows.first().map(read::<D>).transpose()? {
+            Some(Row::Newer) => Err(Claimed::Mismatch(Mismatch::Fingerprint)),
+            Some(Row::Torn) => return Err(torn::<D>()),
+            Some(Row::Record(stored)) => Ok(Some(*stored)),
+            Some(Row::Fresh) | None => Ok(None),
+        })
+    }
+
+    /// Opens a transaction and writes the claim in it, without waiting for those who have written it in theirs.
+    async fn write(
+        &self,
+        id: &[u8],
+        key: &RecordKey,
+        claim: &Claim,
+        seen: Option<&Stored>,
+        granted: Granted,
+        place: Place<D>,
+    ) -> Result<Attempt<D>, StoreError> {
+        let shared = &self.shared;
+        let seat = permit(Some(&shared.seats)).await;
+        let permits = [seat, permit(shared.writing.as_ref()).await, permit(shared.held.turns()).await];
+        let connection = self.opened(claim).await.map_err(|trouble| trouble.into_error::<D>(false))?;
+        let mut live = Live::new(connection, Arc::clone(&self.shared), place, permits);
+        let marks = Marks::of(claim);
+        let enter = &self.shared.statements.enter;
+        let written = match seen {
+            None => self.ask_in(&mut live, &enter.open, self.fresh(id, key, claim, &marks), id).await,
+            Some(seen) if seen.is_there() => {
+                let holder = seen.as_record().claimant.to_bytes();
+                let values = taken(id, claim, seen, granted, &marks, &holder);
+                self.ask_in(&mut live, &enter.take, values, id).await
+            }
+            Some(_) => self.ask_in(&mut live, &enter.begin, over_expired(id, claim, &marks), id).await,
+        };
+        let lost = match written {
+            Ok(1..) => return Ok(Attempt::Written(live)),
+            Ok(0) => false,
+            Err(Error::Database(error)) if D::is_locked(&*error) => false,
+            Err(Error::Database(error)) if D::refusal(&*error) == Refusal::Victim => true,
+            Err(error) => return Err(Trouble::Failed(error).into_error::<D>(false)),
+        };
+        let place = live.leave().await;
+        Ok(if lost { Attempt::Lost(place) } else { Attempt::Refused })
+    }
+
+    async fn ask_in<'a>(
+        &self,
+        live: &mut Live<D>,
+        statement: &Statement,
+        mut values: Vec<Value<'a>>,
+        id: &'a [u8],
+    ) -> Result<u64, Error> {
+        if D::LOCKS_BY_NUMBER {
+            values.push(Value::Int(self.shared.table.lock(id)));
+        }
+        Ok(D::ask(live.connection_mut(), statement, &values).await?.count)
+    }
+
+    /// A connection with a transaction begun.
+    async fn opened(&self, claim: &Claim) -> Result<PoolConnection<D>, Trouble> {
+        let begin = D::begin_text(claim.lease);
+        if let Some(mut connection) = self.shared.held.take() {
+            match begun::<D>(&mut connection, &begin).await {
+                Ok(()) => return Ok(connection),
+                Err(error) => {
+                    connection.close_on_drop();
+                    let trouble = Trouble::Failed(error);
+                    if !trouble.is_cut::<D>() {
+                        return Err(trouble);
+                    }
+                    self.shared.held.give_up();
+                }
+            }
+        }
+        let mut connection = self.connection().await?;
+        match begun::<D>(&mut connection, &begin).await {
+            Ok(()) => Ok(connection),
+            Err(error) => {
+                connection.close_on_drop();
+                Err(Trouble::Failed(error))
+            }
+        }
+    }
+}
+
+/// If the claim is ever seen without its answer, it was committed by hand, and nobody knows how it went on.
+fn unknown_end(claim: &Claim) -> Claim {
+    Claim { at_most_once: true, horizon: claim.horizon.max(UNRECONCILED), ..claim.clone() }
+}
+
+fn verdict(found: Option<&Stored>, claim: &Claim) -> Verdict {
+    judge(found.map(Stored::head).as_ref(), claim, found.map_or(0, |stored| stored.now.unsigned_abs()))
+}
+
+async fn begun<D: Driver>(connection: &mut D::Connection, text: &str) -> Result<(), Error> {
+    let text = AssertSqlSafe(text.to_owned()).into_sql_str();
+    <D as Database>::TransactionManager::begin(connection, Some(text)).await
+}
+
+async fn permit(semaphore: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
+    match semaphore {
+        Some(semaphore) => Arc::clone(semaphore).acquire_owned().await.ok(),
+        None => None,
+    }
+}

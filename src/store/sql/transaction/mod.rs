@@ -1,0 +1,32 @@
+//! Claims that live and die with the transaction of the work.
+
+mod enter;
+mod open;
+mod running;
+mod slot;
+mod within;
+
+use std::time::Duration;
+
+use crate::{
+    store::{Entered, StoreFuture, TransactionalStore},
+    value::{Claim, RecordKey},
+};
+
+use super::{SqlStore, driver::Driver};
+
+pub(super) use self::running::Running;
+pub use self::slot::{NoTransaction, Tx};
+
+impl<D: Driver> TransactionalStore for SqlStore<D> {
+    fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
+        StoreFuture::new(self.enter_transaction(key, claim))
+    }
+
+    fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()> {
+        StoreFuture::new(async move {
+            self.shared.room.wait(&self.space.id(key), within).await;
+            Ok(())
+        })
+    }
+}

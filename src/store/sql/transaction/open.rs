@@ -1,0 +1,183 @@
+use std::sync::Arc;
+
+use sqlx::{Database, Error, pool::PoolConnection};
+use sqlx_core::transaction::TransactionManager;
+use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
+
+use crate::{
+    store::{Committed, StoreFuture, Transaction, TransactionSlot},
+    value::{Settlement, StoreError, StoreErrorKind},
+};
+
+use super::{
+    super::{
+        Shared,
+        driver::{Driver, Value},
+        error::{Refusal, Trouble},
+        values::{bytes, time},
+    },
+    running,
+    slot::Place,
+};
+
+/// A connection with an open transaction. Dropped, it is closed, which rolls back whatever it was at.
+pub(super) struct Live<D: Driver> {
+    /// There until it is dropped.
+    connection: Option<PoolConnection<D>>,
+    shared: Arc<Shared<D>>,
+    /// A connection is closed, and given back, by a task.
+    runtime: Handle,
+    ended: bool,
+    // Given up after the connection.
+    running: Option<running::Place<D>>,
+    _permits: Permits,
+}
+
+/// A seat among those that run in transactions, the turn of a writer, and one at the pool.
+pub(super) type Permits = [Option<OwnedSemaphorePermit>; 3];
+
+type Manager<D> = <D as Database>::TransactionManager;
+
+impl<D: Driver> Live<D> {
+    pub(super) fn new(
+        connection: PoolConnection<D>,
+        shared: Arc<Shared<D>>,
+        running: running::Place<D>,
+        permits: Permits,
+    ) -> Self {
+        let runtime = Handle::current();
+        Self { connection: Some(connection), shared, runtime, ended: false, running: Some(running), _permits: permits }
+    }
+
+    pub(super) fn connection(&self) -> &D::Connection {
+        match &self.connection {
+            Some(connection) => connection,
+            None => unreachable!("a connection is there until it is dropped"),
+        }
+    }
+
+    pub(super) fn connection_mut(&mut self) -> &mut D::Connection {
+        match &mut self.connection {
+            Some(connection) => connection,
+            None => unreachable!("a connection is there until it is dropped"),
+        }
+    }
+
+    /// Whether it is as the layer has opened it, without a savepoint that was left open.
+    fn is_whole(&self) -> bool {
+        Manager::<D>::get_transaction_depth(self.connection()) == 1
+    }
+
+    async fn commit(mut self) -> Result<(), Error> {
+        Manager::<D>::commit(self.connection_mut()).await?;
+        self.ended = true;
+        Ok(())
+    }
+
+    async fn roll_back(&mut self) -> Result<(), Error> {
+        if self.is_whole() {
+            Manager::<D>::rollback(self.connection_mut()).await?;
+            self.ended = true;
+        }
+        Ok(())
+    }
+
+    /// Rolls it back and keeps the place among those that run.
+    pub(super) async fn leave(mut self) -> Option<running::Place<D>> {
+        // Where this fails the connection is closed.
+        let _ = self.roll_back().await;
+        self.running.take()
+    }
+}
+
+impl<D: Driver> Drop for Live<D> {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        let _inside = self.runtime.enter();
+        let shared = Arc::clone(&self.shared);
+        if !self.ended {
+            connection.close_on_drop();
+        } else if let Some(reset) = D::RESET.filter(|_| !shared.held.is_own()) {
+            self.runtime.spawn(async move {
+                match D::run(&mut connection, reset.into()).await {
+                    Ok(()) => shared.held.keep(&shared.pool, connection),
+                    Err(_) => connection.close_on_drop(),
+                }
+            });
+        } else {
+            shared.held.keep(&shared.pool, connection);
+        }
+    }
+}
+
+/// A claim that was granted in a transaction.
+pub(super) struct Open<D: Driver> {
+    shared: Arc<Shared<D>>,
+    place: Arc<Place<D>>,
+    id: Vec<u8>,
+}
+
+impl<D: Driver> Open<D> {
+    pub(super) fn new(shared: Arc<Shared<D>>, live: Live<D>, id: Vec<u8>) -> Self {
+        Self { shared, place: Arc::new(Place::new(live)), id }
+    }
+
+    /// The record was inserted first and is updated last: if it is not there to be updated, what was done in between is
+    /// not there either.
+    async fn settle(&self, settlement: Settlement) -> Result<Committed, StoreError> {
+        let Some(mut live) = self.place.end() else {
+            return Ok(rolled_back::<D>("the handler keeps the transaction beyond its answer"));
+        };
+        if !live.is_whole() {
+            return Ok(rolled_back::<D>("the handler has left a savepoint open"));
+        }
+        let claimant = settlement.claimant.to_bytes();
+        let payload = Value::Bytes(settlement.payload.as_deref());
+        let values = [payload, time(settlement.retention), bytes(&self.id), bytes(&claimant)];
+        match D::ask(live.connection_mut(), &self.shared.statements.settle, &values).await {
+            Ok(answer) if answer.count == 1 => {}
+            Ok(_) => return Ok(rolled_back::<D>("the transaction was ended or undone before the handler answered")),
+            Err(error) => return failed::<D>(error),
+        }
+        match live.commit().await {
+            Ok(()) => Ok(Committed::Done),
+            Err(error) => failed::<D>(error),
+        }
+    }
+}
+
+fn rolled_back<D: Driver>(why: &str) -> Committed {
+    let error = StoreError::new(StoreErrorKind::Other, format!("{}: {why}", D::NAME));
+    Committed::RolledBack(error.without_effect())
+}
+
+/// Tells what the handler has broken from what the database was not able to do.
+fn failed<D: Driver>(error: Error) -> Result<Committed, StoreError> {
+    let handlers = matches!(&error, Error::Database(error)
+        if matches!(D::refusal(&**error), Refusal::Because(StoreErrorKind::Other, _)));
+    let error = Trouble::Failed(error).into_error::<D>(false);
+    if handlers { Ok(Committed::RolledBack(error)) } else { Err(error) }
+}
+
+impl<D: Driver> Transaction for Open<D> {
+    fn slot(&self) -> TransactionSlot {
+        TransactionSlot::new(Arc::clone(&self.place))
+    }
+
+    fn commit(self: Box<Self>, settlement: Settlement) -> StoreFuture<'static, Committed> {
+        StoreFuture::new(async move { self.settle(settlement).await })
+    }
+
+    fn roll_back(self: Box<Self>) -> StoreFuture<'static, ()> {
+        StoreFuture::new(async move {
+            let Some(mut live) = self.place.end() else { return Ok(()) };
+            live.roll_back().await.map_err(|error| Trouble::Failed(error).into_error::<D>(false))
+        })
+    }
+}
+
+impl<D: Driver> Drop for Open<D> {
+    fn drop(&mut self) {
+        drop(self.place.end());
+    }
+}

@@ -1,0 +1,54 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sqlx::Database;
+
+use crate::value::{Claim, Head, State};
+
+use super::super::Shared;
+
+/// The keys that run in transactions of this process.
+///
+/// Others cannot see them in the table; asked first, they spare a duplicate the way to the pool, which may be empty
+/// because of the very work that it repeats.
+#[derive(Default)]
+pub(in super::super) struct Running(Mutex<HashMap<Vec<u8>, Head<'static>>>);
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Head<'static>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A key's place among those that run, given up when it is dropped.
+pub(super) struct Place<D: Database> {
+    shared: Arc<Shared<D>>,
+    id: Vec<u8>,
+}
+
+impl<D: Database> Place<D> {
+    /// Takes the place, or says who has it.
+    pub(super) fn take(shared: &Arc<Shared<D>>, id: &[u8], claim: &Claim) -> Result<Self, Head<'static>> {
+        let mut running = shared.running.lock();
+        if let Some(head) = running.get(id) {
+            return Err(*head);
+        }
+        let head = Head {
+            fingerprint: claim.fingerprint,
+            caller: claim.caller,
+            lease_ends: u64::try_from(claim.lease.as_millis()).unwrap_or(u64::MAX).max(1),
+            ..Head::new(State::Running, claim.claimant, 1)
+        };
+        running.insert(id.to_vec(), head);
+        Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
+    }
+}
+
+impl<D: Database> Drop for Place<D> {
+    fn drop(&mut self) {
+        self.shared.running.lock().remove(&self.id);
+        self.shared.room.wake(&self.id);
+    }
+}

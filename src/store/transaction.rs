@@ -1,0 +1,95 @@
+use std::{any::Any, fmt, sync::Arc, time::Duration};
+
+use super::{Claimed, Granted, Store, StoreFuture};
+use crate::value::{Claim, RecordKey, Settlement, StoreError};
+
+/// A store that can claim in a transaction in which the work is done too, so that both are kept or neither is.
+///
+/// The SQL stores are such; see [`IdempotencyLayer::transactional`](crate::IdempotencyLayer::transactional).
+///
+/// # Contract
+///
+/// - [`enter`](Self::enter) answers from the record that others can see, without waiting for a lock; only where that
+///   lets the claim through it begins a transaction and writes a running record in it. Of any number of racers one at
+///   most gets a transaction; the others hear at once that it runs.
+/// - Nobody else sees the record before [`commit`](Transaction::commit). If the transaction ends otherwise, by
+///   whatever way, there is no record and no effect.
+/// - A record that is committed by hand and has no answer is one whose outcome is unknown once its lease is over.
+pub trait TransactionalStore: Store {
+    /// Claims `key` in a new transaction, if it can be claimed.
+    ///
+    /// Dropped half-way, what was begun is rolled back. The claim's lease bounds how long the transaction may be idle,
+    /// where the database can see to that.
+    fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered>;
+
+    /// Resolves when a claim of `key` that runs may have ended, after `within` at the latest.
+    fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()>;
+}
+
+/// The outcome of [`TransactionalStore::enter`].
+#[non_exhaustive]
+pub enum Entered {
+    /// The claim is granted, and written in this transaction.
+    Granted(Granted, Box<dyn Transaction>),
+    /// There is no transaction, and this is why; never [`Claimed::Granted`].
+    Refused(Claimed),
+}
+
+/// A transaction that a claim was written in. Dropped, it is rolled back.
+pub trait Transaction: Send {
+    /// Where the work finds it.
+    fn slot(&self) -> TransactionSlot;
+
+    /// Settles the claim in the transaction and commits it.
+    ///
+    /// An error means that it cannot be known whether the commit took effect, or that the database was not to be
+    /// reached; whatever holds, the record tells it later.
+    fn commit(self: Box<Self>, settlement: Settlement) -> StoreFuture<'static, Committed>;
+
+    /// Rolls it back, the claim too.
+    fn roll_back(self: Box<Self>) -> StoreFuture<'static, ()>;
+}
+
+/// The outcome of [`Transaction::commit`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Committed {
+    /// The effect and the record are there.
+    Done,
+    /// Neither is: the work has kept the transaction, ended it by itself, or broken it.
+    RolledBack(StoreError),
+}
+
+/// Where work that runs in a transaction takes it from; a request extension of the HTTP layers.
+///
+/// It is handed over as what it is: `Tx::take` of an SQL store knows it again. Clones are the same place.
+#[derive(Clone)]
+pub struct TransactionSlot(Arc<dyn Any + Send + Sync>);
+
+impl TransactionSlot {
+    /// A place that holds a store's own idea of a transaction.
+    pub fn new(place: Arc<impl Any + Send + Sync>) -> Self {
+        Self(place)
+    }
+
+    /// What it holds, where it is a `T`.
+    #[must_use]
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.0.clone().downcast().ok()
+    }
+}
+
+impl fmt::Debug for TransactionSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionSlot").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Entered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Granted(granted, _) => f.debug_tuple("Granted").field(granted).finish_non_exhaustive(),
+            Self::Refused(claimed) => f.debug_tuple("Refused").field(claimed).finish(),
+        }
+    }
+}
