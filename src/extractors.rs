@@ -1,5 +1,8 @@
 //! Axum's extractors.
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod transaction;
+
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts},
     response::{IntoResponse, Response},

@@ -28,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) tokens: Tokens,
 }
 
-type Failure = (StatusCode, String);
+pub(crate) type Failure = (StatusCode, String);
 
 /// Counts its execution, then does what the request tells it to.
 pub(crate) async fn handle(
@@ -38,12 +38,25 @@ pub(crate) async fn handle(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
+    perform(server, route, operation, headers, body, async |_| Ok(())).await
+}
+
+/// The same, with an effect before all that it is told to do.
+pub(crate) async fn perform(
+    server: Arc<Server>,
+    route: MatchedPath,
+    operation: Option<Operation>,
+    headers: HeaderMap,
+    body: Body,
+    effect: impl AsyncFnOnce(&Instructions) -> Result<(), Failure>,
+) -> Result<Response, Failure> {
     // A request that the layer let through unprotected has no key, and was never claimed.
     let key = operation.as_ref().map_or("", Operation::key);
     let attempt = operation.as_ref().map_or(0, Operation::attempt);
     let execution = server.executions.count(route.as_str(), key).map_err(failure(StatusCode::INTERNAL_SERVER_ERROR))?;
 
     let told = Instructions::of(&headers).map_err(failure(StatusCode::BAD_REQUEST))?;
+    effect(&told).await?;
     let echo = if told.drain { drain(body).await? } else { read(body).await? };
     sleep(told.delay).await;
     assert!(!told.panic, "told to panic");
@@ -115,6 +128,6 @@ async fn drain(mut body: Body) -> Result<String, Failure> {
     Ok(String::new())
 }
 
-fn failure<E: ToString>(status: StatusCode) -> impl FnOnce(E) -> Failure {
+pub(crate) fn failure<E: ToString>(status: StatusCode) -> impl FnOnce(E) -> Failure {
     move |error| (status, error.to_string())
 }

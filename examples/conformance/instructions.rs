@@ -14,6 +14,7 @@ pub(crate) struct Instructions {
     pub(crate) panic: bool,
     pub(crate) fail_first: u64,
     pub(crate) drain: bool,
+    pub(crate) sql_error: bool,
 }
 
 impl Default for Instructions {
@@ -26,6 +27,7 @@ impl Default for Instructions {
             panic: false,
             fail_first: 0,
             drain: false,
+            sql_error: false,
         }
     }
 }
@@ -57,6 +59,7 @@ impl Instructions {
                 self.set.push((parse(name)?, parse(value)?));
             }
             "panic" => self.panic = true,
+            "sql-error" => self.sql_error = true,
             "fail-first" => self.fail_first = parse(value)?,
             "drain" => self.drain = true,
             _ => return Err("no such item".into()),

@@ -13,6 +13,8 @@ mod executions;
 mod flags;
 mod handler;
 mod instructions;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod transfer;
 
 use std::{
     env,
@@ -45,12 +47,14 @@ use tower_idempotency::RedisStore;
 #[cfg(feature = "sqlite")]
 use tower_idempotency::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-use tower_idempotency::store::{SqlDatabase, SqlStore};
+use tower_idempotency::store::SqlStore;
 use tower_idempotency::{
     AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
     fingerprint, key, preset, scope, store::Operator,
 };
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use self::transfer::Transfer;
 use self::{
     executions::Executions,
     flags::Flags,
@@ -73,14 +77,17 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let flags = Flags::parse(env::args().skip(1))?;
-    let store = open(&flags).await?;
-    let executions = Executions::new(flags.effects.as_deref())?;
     let leftovers = Leftovers::new();
-    let base = IdempotencyLayer::new(store.clone())
-        .retention(flags.retention)
-        .lease(flags.lease)
-        .store_timeout(flags.store_timeout)
-        .leftovers(leftovers.clone());
+    let told = |layer: IdempotencyLayer| {
+        layer
+            .retention(flags.retention)
+            .lease(flags.lease)
+            .store_timeout(flags.store_timeout)
+            .leftovers(leftovers.clone())
+    };
+    let (store, transfer) = open(&flags, &told).await?;
+    let executions = Executions::new(flags.effects.as_deref())?;
+    let base = told(IdempotencyLayer::new(store.clone()));
     let tokens = Tokens::new(store.clone()).life(flags.token_life);
     let submit = tokens
         .layer("order")
@@ -89,7 +96,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .lease(flags.lease)
         .store_timeout(flags.store_timeout)
         .leftovers(leftovers.clone());
-    let app = routes(&base, submit).with_state(Arc::new(Server { store, executions, tokens }));
+    let app = routes(&base, submit).merge(transfer).with_state(Arc::new(Server { store, executions, tokens }));
 
     // Before anybody knows the address, so that whoever does can end the server.
     let mut terminate = signal(SignalKind::terminate())?;
@@ -118,36 +125,45 @@ async fn run() -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// A store, and the routes that only it can serve.
+type Opened = Result<(Arc<dyn Operator>, Router<Arc<Server>>), Box<dyn Error>>;
+
 #[cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite")),
     expect(clippy::unused_async, reason = "other stores are connected to")
 )]
-async fn open(flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
+async fn open(flags: &Flags, told: &impl Fn(IdempotencyLayer) -> IdempotencyLayer) -> Opened {
     match flags.store.split(':').next() {
         Some("memory") => {
             let store = MemoryStore::builder().capacity(flags.capacity).build();
-            Ok(Arc::new(store.namespace(&flags.namespace)))
+            Ok((Arc::new(store.namespace(&flags.namespace)), Router::new()))
         }
         #[cfg(feature = "redis")]
         Some("redis" | "rediss") => {
             let store = RedisStore::builder().namespace(&flags.namespace).connect(&flags.store).await?;
-            Ok(Arc::new(store))
+            Ok((Arc::new(store), Router::new()))
         }
         #[cfg(feature = "postgres")]
-        Some("postgres" | "postgresql") => table(PostgresStore::connect(&flags.store).await?, flags).await,
+        Some("postgres" | "postgresql") => table(PostgresStore::connect(&flags.store).await?, flags, told).await,
         #[cfg(feature = "mysql")]
-        Some("mysql" | "mariadb") => table(MySqlStore::connect(&flags.store).await?, flags).await,
+        Some("mysql" | "mariadb") => table(MySqlStore::connect(&flags.store).await?, flags, told).await,
         #[cfg(feature = "sqlite")]
-        Some("sqlite") => table(SqliteStore::connect(&flags.store).await?, flags).await,
+        Some("sqlite") => table(SqliteStore::connect(&flags.store).await?, flags, told).await,
         scheme => Err(format!("--store: {} is not served", scheme.unwrap_or_default()).into()),
     }
 }
 
 /// Sees to it that the table is there.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-async fn table<D: SqlDatabase>(store: SqlStore<D>, flags: &Flags) -> Result<Arc<dyn Operator>, Box<dyn Error>> {
+async fn table<D: Transfer>(
+    store: SqlStore<D>,
+    flags: &Flags,
+    told: impl Fn(IdempotencyLayer) -> IdempotencyLayer,
+) -> Opened {
     store.migrate().await?;
-    Ok(Arc::new(store.namespace(&flags.namespace)))
+    let store = store.namespace(&flags.namespace);
+    let transfer = D::routes(&store, told(IdempotencyLayer::transactional(store.clone()))).await?;
+    Ok((Arc::new(store), transfer))
 }
 
 fn routes(base: &IdempotencyLayer, submit: TokenLayer) -> Router<Arc<Server>> {

@@ -55,13 +55,7 @@ impl Engine {
     }
 
     fn on(store: Arc<dyn Store>, transactions: Option<Arc<dyn TransactionalStore>>) -> Self {
-        Self {
-            store,
-            transactions,
-            store_timeout: Duration::from_secs(5),
-            leftovers: Leftovers::new(),
-            observer: None,
-        }
+        Self { store, transactions, store_timeout: Duration::from_secs(5), leftovers: Leftovers::new(), observer: None }
     }
 }
 

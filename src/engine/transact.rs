@@ -2,12 +2,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::{
-    Admission, Engine, Ending, Run, Stage, Work,
-    admit::PAUSES,
-    bounded::bounded,
-    finish::How,
-};
+use super::{Admission, Ending, Engine, Run, Stage, Work, admit::PAUSES, bounded::bounded, finish::How};
 use crate::{
     store::{Claimed, Committed, Entered, Transaction, TransactionSlot, TransactionalStore},
     value::{Claim, Event, RecordKey, StoreError, StoreVerb},

@@ -1,9 +1,14 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use http::Response;
+
+use super::{Exchange, codec};
 use crate::{
+    body::Collected,
     engine::Work,
     store::Granted,
-    value::{RecordKey, Retain},
+    value::{Claimant, RecordKey, Retain, Settlement},
 };
 
 /// What a handler can see of the operation that it runs, and say about its own answer.
@@ -30,12 +35,20 @@ use crate::{
 pub struct Operation {
     work: Arc<Work>,
     key: RecordKey,
+    claimant: Claimant,
     granted: Granted,
+    exchange: Arc<Exchange>,
 }
 
 impl Operation {
-    pub(super) fn new(work: Arc<Work>, key: RecordKey, granted: Granted) -> Self {
-        Self { work, key, granted }
+    pub(super) fn new(
+        exchange: Arc<Exchange>,
+        work: Arc<Work>,
+        key: RecordKey,
+        claimant: Claimant,
+        granted: Granted,
+    ) -> Self {
+        Self { work, key, claimant, granted, exchange }
     }
 
     /// The key as it was extracted from the request.
@@ -89,6 +102,22 @@ impl Operation {
     /// The answer is kept for this long, whatever the policy says.
     pub fn keep_for(&self, retention: Duration) {
         self.work.wish(|wishes| wishes.retain = Some(Retain::For(retention)));
+    }
+
+    /// What settles this operation with `response`, for those who settle by themselves, in a transaction of their own;
+    /// see `SqlStore::settle_in`. Nothing is settled yet.
+    ///
+    /// It is kept for as long as [`keep_for`](Self::keep_for) or the policy says, whatever the policy thinks of keeping
+    /// it.
+    #[must_use]
+    pub fn settlement(&self, response: &Response<Bytes>) -> Settlement {
+        let retention = match self.work.wishes().retain {
+            Some(Retain::For(retention)) => retention,
+            _ => self.exchange.policy.retention,
+        };
+        let body = Collected { data: response.body().clone(), trailers: None };
+        let payload = codec::encode(response.status(), response.headers(), &body, &self.exchange.headers);
+        Settlement::new(self.claimant, Some(payload), retention)
     }
 
     /// The answer is a stream: it goes to its client as it comes, and a duplicate hears that it was not retained.

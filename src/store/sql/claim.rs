@@ -103,7 +103,13 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// What a record that begins with a claim consists of.
-    pub(super) fn fresh<'a>(&'a self, id: &'a [u8], key: &'a RecordKey, claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
+    pub(super) fn fresh<'a>(
+        &'a self,
+        id: &'a [u8],
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        marks: &'a Marks,
+    ) -> Vec<Value<'a>> {
         let once = [Value::Flag(claim.at_most_once)];
         [&names(&self.space, id, key)[..], &marks.values(), &once, &lease_and_life(claim), &[note(claim)]].concat()
     }

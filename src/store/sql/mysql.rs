@@ -60,7 +60,8 @@ impl Driver for MySql {
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = false;
-    const RESET: Option<&'static str> = Some("/*M!100300 SET SESSION idle_transaction_timeout = DEFAULT */");
+    const RESET: Option<&'static str> =
+        Some("SET /*M!100300 SESSION idle_transaction_timeout = DEFAULT, */ @idempotency = NULL");
 
     fn configure(options: MySqlConnectOptions, _: &str, _: Duration) -> Result<MySqlConnectOptions, StoreError> {
         Ok(options)
@@ -68,7 +69,8 @@ impl Driver for MySql {
 
     fn begin_text(idle: Duration) -> String {
         let seconds = idle.as_secs().clamp(1, 31_536_000);
-        format!("/*M!100300 SET SESSION idle_transaction_timeout = {seconds}; */ BEGIN")
+        // A statement cannot be all comment, which is what MySQL takes MariaDB's variable for.
+        format!("SET /*M!100300 SESSION idle_transaction_timeout = {seconds}, */ @idempotency = 1; BEGIN")
     }
 
     fn is_locked(error: &dyn DatabaseError) -> bool {

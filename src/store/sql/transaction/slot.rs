@@ -60,7 +60,6 @@ impl<D: Driver> Tx<D> {
         let live = place.take()?;
         Ok(Self { live: Some(live), place })
     }
-
 }
 
 impl<D: Driver> Deref for Tx<D> {

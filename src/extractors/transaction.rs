@@ -1,0 +1,24 @@
+use axum::{
+    extract::FromRequestParts,
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, request::Parts};
+
+use crate::store::{NoTransaction, SqlDatabase, TransactionSlot, Tx};
+
+/// 500: the handler and its layers do not fit together.
+impl IntoResponse for NoTransaction {
+    fn into_response(self) -> Response {
+        #[cfg(feature = "tracing")]
+        tracing::error!("{self}");
+        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+    }
+}
+
+impl<D: SqlDatabase, S: Sync> FromRequestParts<S> for Tx<D> {
+    type Rejection = NoTransaction;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, NoTransaction> {
+        Self::take(parts.extensions.get::<TransactionSlot>().ok_or(NoTransaction::NoLayer)?)
+    }
+}
