@@ -53,7 +53,11 @@ impl Exchange {
                 Handled { response: Response::from_parts(parts, ResponseBody::whole(data, trailers)), fate }
             }
             Err(failure) => {
-                let fate = self.fate(&parts, None, wishes);
+                let fate = match &failure {
+                    // It can still be undone.
+                    Failure::Broken(..) if self.engine.transactions.is_some() => Fate::Release,
+                    _ => self.fate(&parts, None, wishes),
+                };
                 let body = match failure {
                     Failure::TooLong(Excess { read }) => ResponseBody::resumed(read, body),
                     Failure::Broken(Excess { read }, error) => ResponseBody::broken(read, error),

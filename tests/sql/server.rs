@@ -54,12 +54,14 @@ impl Server {
         let folder = Folder::new();
         own(folder.path());
         let data = format!("--datadir={}", folder.path().join("data").display());
+        // A server that starts removes the temporary tables of all others in its temporary folder.
+        let scratch = format!("--tmpdir={}", folder.path().display());
         let mut create = command("mariadb-install-db");
-        create.args(["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"]);
+        create.args(["--no-defaults", &data, &scratch, "--auth-root-authentication-method=normal", "--skip-test-db"]);
         run(&mut create);
         Self::start(folder, |port, folder| {
             let mut serve = command("mariadbd");
-            serve.args(["--no-defaults", &data, "--bind-address=127.0.0.1", &format!("--port={port}")]);
+            serve.args(["--no-defaults", &data, &scratch, "--bind-address=127.0.0.1", &format!("--port={port}")]);
             for file in ["socket", "pid-file"] {
                 serve.arg(format!("--{file}={}", folder.join(file).display()));
             }

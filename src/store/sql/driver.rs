@@ -68,9 +68,6 @@ pub trait Driver: Database {
     /// to that.
     fn begin_text(idle: Duration) -> String;
 
-    /// The claim was not written in a transaction, for another has written one in its own.
-    fn is_locked(error: &dyn DatabaseError) -> bool;
-
     /// What the database means by an error of its own.
     fn refusal(error: &dyn DatabaseError) -> Refusal;
 

@@ -73,10 +73,6 @@ impl Driver for MySql {
         format!("SET /*M!100300 SESSION idle_transaction_timeout = {seconds}, */ @idempotency = 1; BEGIN")
     }
 
-    fn is_locked(error: &dyn DatabaseError) -> bool {
-        error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| error.number() == 1205)
-    }
-
     fn refusal(error: &dyn DatabaseError) -> Refusal {
         use StoreErrorKind::{Full, Misconfigured, Other, Timeout, Unavailable};
 

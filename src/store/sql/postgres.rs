@@ -72,10 +72,6 @@ impl Driver for Postgres {
         )
     }
 
-    fn is_locked(_: &dyn DatabaseError) -> bool {
-        false
-    }
-
     fn refusal(error: &dyn DatabaseError) -> Refusal {
         use StoreErrorKind::{Full, Misconfigured, Other, Timeout, Unavailable};
 

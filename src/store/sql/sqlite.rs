@@ -115,10 +115,6 @@ impl Driver for Sqlite {
         "BEGIN IMMEDIATE".into()
     }
 
-    fn is_locked(_: &dyn DatabaseError) -> bool {
-        false
-    }
-
     fn refusal(error: &dyn DatabaseError) -> Refusal {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Unavailable};
 

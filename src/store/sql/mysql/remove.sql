@@ -1,1 +1,1 @@
-DELETE FROM {table} WHERE id IN ({batch}) AND expires_ms <= {now}
+DELETE record FROM {table} AS record FORCE INDEX (PRIMARY) WHERE record.id IN ({batch}) AND record.expires_ms <= {now}

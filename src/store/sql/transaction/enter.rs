@@ -1,8 +1,11 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{AssertSqlSafe, Database, Error, SqlSafeStr, pool::PoolConnection};
 use sqlx_core::transaction::TransactionManager;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::sleep,
+};
 
 use crate::{
     store::{Claimed, Entered, Granted},
@@ -19,13 +22,18 @@ use super::{
         statements::Statement,
         stored::{Row, Stored},
         values::{Marks, bytes, over_expired, taken},
+        waiting::jitter,
     },
     open::{Live, Open},
     running::Place,
 };
 
-/// How often a claim begins anew that lost against others.
+/// How often a claim begins anew that lost against others, and how long it waits before.
+///
+/// On MariaDB a lock on another key's neighbourhood, such as a purge takes, looks like a lock on the key: it is gone a
+/// moment later.
 const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_millis(4);
 
 /// What an attempt to write the claim came to.
 enum Attempt<D: Driver> {
@@ -39,13 +47,14 @@ enum Attempt<D: Driver> {
 impl<D: Driver> SqlStore<D> {
     /// First those that run here, then what all can see, then the database's word.
     ///
-    /// The order matters: with a lock in front of the look, duplicates of a settled key would refuse one another.
+    /// The order matters: with a lock, or a place among those that run, in front of the look, duplicates of a settled
+    /// key would refuse one another.
     pub(super) async fn enter_transaction(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
         let id = self.space.id(key);
-        let mut place = match Place::take(&self.shared, &id, claim) {
-            Ok(place) => place,
-            Err(head) => return Ok(Entered::Refused(claimed(judge(Some(&head), claim, 0), None))),
-        };
+        let mut place = None;
+        if let Some(head) = self.shared.running.get(&id) {
+            return Ok(Entered::Refused(claimed(judge(Some(&head), claim, 0), None)));
+        }
         for tries in (0..TRIES).rev() {
             let found = match self.seen(&id).await? {
                 Ok(found) => found,
@@ -56,12 +65,22 @@ impl<D: Driver> SqlStore<D> {
                 verdict => return Ok(Entered::Refused(claimed(verdict, found))),
             };
             let granted = Granted::new(attempt, takeover);
-            place = match self.write(&id, key, &unknown_end(claim), found.as_ref(), granted, place).await? {
+            let mine = match place.take() {
+                Some(place) => place,
+                None => match Place::take(&self.shared, &id, claim) {
+                    Ok(place) => place,
+                    Err(head) => return Ok(Entered::Refused(claimed(judge(Some(&head), claim, 0), None))),
+                },
+            };
+            place = match self.write(&id, key, &unknown_end(claim), found.as_ref(), granted, mine).await? {
                 Attempt::Written(live) => {
                     let open = Open::new(Arc::clone(&self.shared), live, id);
                     return Ok(Entered::Granted(granted, Box::new(open)));
                 }
-                Attempt::Lost(Some(place)) if tries > 0 => place,
+                Attempt::Lost(place) if tries > 0 => {
+                    sleep(jitter(PAUSE)).await;
+                    place
+                }
                 // Whoever was in front may have committed since the look.
                 Attempt::Refused | Attempt::Lost(_) => break,
             };
@@ -116,7 +135,6 @@ impl<D: Driver> SqlStore<D> {
         let lost = match written {
             Ok(1..) => return Ok(Attempt::Written(live)),
             Ok(0) => false,
-            Err(Error::Database(error)) if D::is_locked(&*error) => false,
             Err(Error::Database(error)) if D::refusal(&*error) == Refusal::Victim => true,
             Err(error) => return Err(Trouble::Failed(error).into_error::<D>(false)),
         };

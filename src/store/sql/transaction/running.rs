@@ -17,6 +17,10 @@ use super::super::Shared;
 pub(in super::super) struct Running(Mutex<HashMap<Vec<u8>, Head<'static>>>);
 
 impl Running {
+    pub(super) fn get(&self, id: &[u8]) -> Option<Head<'static>> {
+        self.lock().get(id).copied()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Head<'static>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,88 @@
+//! What handlers should not do with the transaction, and what comes of it: never a success without its effect, never a
+//! pool that is spoiled for others.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::http::StatusCode;
+use tower_idempotency::store::{NoTransaction, Tx};
+
+use crate::lab::{Lab, Process};
+
+/// The pool has one connection: a transaction that is left on it would show.
+async fn small<D: Lab>() -> (Arc<D::Place>, Process<D>) {
+    let place = D::place().await;
+    let process = Process::<D>::with(&place, 1, |layer| layer.store_timeout(Duration::from_secs(20))).await;
+    (place, process)
+}
+
+pub(crate) async fn kept_beyond_the_answer<D: Lab>() {
+    let (_place, process) = small::<D>().await;
+    process.post("a", "insert;keep").await.is_problem(500, "rolled-back");
+    // Until it is dropped, it runs.
+    process.post("a", "insert").await.is_problem(409, "request-in-progress");
+    process.handler.kept.lock().unwrap().clear();
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn taken_twice<D: Lab>() {
+    let (_place, process) = small::<D>().await;
+    process.post("a", "insert;twice").await.is(201);
+    assert_eq!(process.effects("a").await, 1);
+}
+
+/// PostgreSQL undoes the transaction, others the statement.
+pub(crate) async fn an_error_that_is_swallowed<D: Lab>() {
+    let (_place, process) = small::<D>().await;
+    for key in ["a", "b", "c"] {
+        let told = process.post(key, "insert;error").await;
+        if D::NAME == "PostgreSQL" {
+            told.is_problem(500, "rolled-back");
+            assert_eq!((process.effects(key).await, process.records().await), (0, 0));
+        } else {
+            told.is(201);
+            assert_eq!(process.effects(key).await, 1);
+        }
+    }
+}
+
+pub(crate) async fn ended_by_hand<D: Lab>() {
+    let (_place, process) = small::<D>().await;
+    for _ in 0..3 {
+        process.post("a", "insert;run=ROLLBACK").await.is_problem(500, "rolled-back");
+        // What came after it stands by itself: the layer cannot undo that.
+        process.post("a", "run=ROLLBACK;status=500").await.is(500);
+        assert_eq!((process.effects("a").await, process.records().await), (0, 0));
+    }
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn committed_by_hand<D: Lab>() {
+    let place = D::place().await;
+    let process = Process::<D>::with(&place, 1, |layer| {
+        layer.lease(Duration::from_millis(300)).store_timeout(Duration::from_secs(20))
+    })
+    .await;
+    let told = process.post("a", "insert;run=COMMIT").await;
+    // SQLite says that there is nothing to commit; the record is there all the same.
+    assert!(told.status == StatusCode::CREATED || D::NAME == "SQLite", "{told:?}");
+    assert!(process.post("a", "insert").await.is(201).replayed);
+    assert_eq!(process.effects("a").await, 1);
+    // Without an answer nobody knows how it ended.
+    let died = process.spawn("b", "insert;run=COMMIT;panic").await;
+    assert!(died.unwrap_err().is_panic());
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    process.post("b", "insert").await.is_problem(409, "outcome-unknown");
+    process.is_as_new("c").await;
+}
+
+pub(crate) async fn a_savepoint_left_open<D: Lab>() {
+    let (_place, process) = small::<D>().await;
+    process.post("a", "insert;savepoint").await.is_problem(500, "rolled-back");
+    process.post("a", "insert;savepoint;status=500").await.is(500);
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn of_another_database<D: Lab>() {
+    let slot = tower_idempotency::store::TransactionSlot::new(std::sync::Arc::new(7));
+    assert_eq!(Tx::<D>::take(&slot).unwrap_err(), NoTransaction::OtherDatabase);
+}

@@ -1,0 +1,102 @@
+//! What becomes of the effect and the record, for each way in which a handler can end.
+
+use std::time::Duration;
+
+use tower_idempotency::Keep;
+
+use crate::lab::{Lab, Process};
+
+pub(crate) async fn success_is_kept_once<D: Lab>() {
+    let place = D::place().await;
+    let process = Process::<D>::start(&place).await;
+    let first = process.post("a", "insert").await;
+    assert!(!first.is(201).replayed);
+    let other = Process::<D>::start(&place).await;
+    for process in [&process, &other] {
+        let retry = process.post("a", "insert").await;
+        assert!(retry.is(201).replayed);
+        assert_eq!(retry.body, first.body);
+        assert_eq!(process.effects("a").await, 1);
+    }
+}
+
+pub(crate) async fn failure_leaves_nothing<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    for status in [400, 404, 500, 503] {
+        process.post("a", &format!("insert;status={status}")).await.is(status);
+        assert_eq!((process.effects("a").await, process.records().await), (0, 0), "{status}");
+    }
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn a_panic_leaves_nothing<D: Lab>() {
+    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.keep(Keep::Everything)).await;
+    assert!(process.spawn("a", "insert;panic").await.unwrap_err().is_panic());
+    assert_eq!((process.effects("a").await, process.records().await), (0, 0));
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn a_broken_answer_leaves_nothing<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    assert!(process.post("a", "insert;break").await.is(200).body.contains("broken"));
+    assert_eq!((process.effects("a").await, process.records().await), (0, 0));
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn a_client_that_leaves_an_attached_run_leaves_nothing<D: Lab>() {
+    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.attached()).await;
+    let client = process.spawn("a", "insert;gate");
+    process.started().await;
+    client.abort();
+    let _ = client.await;
+    process.is_as_new("a").await;
+}
+
+pub(crate) async fn a_client_that_leaves_does_not_stop_the_run<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let client = process.spawn("a", "insert;gate");
+    process.started().await;
+    client.abort();
+    let _ = client.await;
+    process.post("a", "insert").await.is_problem(409, "request-in-progress");
+    process.go_on();
+    while !process.post("a", "insert").await.replayed {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(process.effects("a").await, 1);
+}
+
+pub(crate) async fn without_taking_the_transaction<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    process.post("a", "nothing").await.is(201);
+    assert!(process.post("a", "nothing").await.is(201).replayed);
+}
+
+pub(crate) async fn a_long_answer_leaves_a_tombstone<D: Lab>() {
+    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.response_limit(1000)).await;
+    assert_eq!(process.post("a", "insert;long=5000").await.is(201).body.len(), 5000);
+    process.post("a", "insert").await.is_problem(409, "response-not-retained");
+    assert_eq!(process.effects("a").await, 1);
+}
+
+/// An answer that the policy keeps is committed with what was done, whatever it says.
+pub(crate) async fn what_is_kept_is_committed<D: Lab>() {
+    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.keep(Keep::Final)).await;
+    process.post("a", "insert;status=404").await.is(404);
+    assert!(process.post("a", "insert").await.is(404).replayed);
+    assert_eq!(process.effects("a").await, 1);
+}
+
+/// What fails as late as at the commit is not told as a success. MariaDB has no such constraints.
+pub(crate) async fn a_late_constraint_is_no_success<D: Lab>() {
+    if D::NAME == "MySQL" {
+        return;
+    }
+    let process = Process::<D>::start(&D::place().await).await;
+    process.run("CREATE TABLE parents (id INTEGER PRIMARY KEY)").await;
+    let child = "CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)";
+    process.run(child).await;
+    process.post("a", "insert;run=INSERT INTO children VALUES (7)").await.is_problem(500, "rolled-back");
+    assert_eq!((process.effects("a").await, process.records().await), (0, 0));
+    process.is_as_new("a").await;
+}

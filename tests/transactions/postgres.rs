@@ -1,0 +1,123 @@
+//! On PostgreSQL.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use sqlx::{
+    PgPool, Pool, Postgres,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use crate::{
+    lab::{Lab, Process, same_for_lab},
+    server::Server,
+    shared::{Database, Shared},
+    what_holds_everywhere,
+};
+
+impl Lab for Postgres {
+    type Place = Database;
+
+    async fn place() -> Arc<Database> {
+        static SERVER: Shared = Shared::new();
+
+        let place = SERVER.database(async || Server::postgres()).await;
+        let admin = open(place.port(), "postgres", 1, &[]).await;
+        let create = format!("CREATE DATABASE {}", place.name);
+        Postgres::say(&mut admin.acquire().await.unwrap(), &create).await.unwrap();
+        Arc::new(place)
+    }
+
+    async fn pool(place: &Database, connections: u32) -> Pool<Postgres> {
+        with(place, connections, &[]).await
+    }
+
+    same_for_lab!();
+}
+
+async fn with(place: &Database, connections: u32, settings: &[(&str, &str)]) -> PgPool {
+    open(place.port(), &place.name, connections, settings).await
+}
+
+async fn open(port: u16, database: &str, connections: u32, settings: &[(&str, &str)]) -> PgPool {
+    let url = format!("postgres://tests:secret@127.0.0.1:{port}/{database}");
+    let options: PgConnectOptions = url.parse().unwrap();
+    let options = options.options(settings.iter().copied());
+    PgPoolOptions::new().max_connections(connections).connect_with(options).await.unwrap()
+}
+
+what_holds_everywhere!(Postgres);
+
+/// Where the insert fails as a serialization failure, it is begun anew, and nobody hears of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stricter_isolation() {
+    let place = Postgres::place().await;
+    for level in ["repeatable read", "serializable"] {
+        let strict = [("default_transaction_isolation", level)];
+        let one = Process::<Postgres>::on(&place, with(&place, 8, &strict).await, |layer| layer).await;
+        let other = Process::<Postgres>::on(&place, with(&place, 8, &strict).await, |layer| layer).await;
+        for key in 0..20 {
+            let key = format!("{level} {key}").replace(' ', "-");
+            let racers: Vec<_> = (0..10).map(|n| [&one, &other][n % 2].spawn(&key, "insert")).collect();
+            for racer in racers {
+                let told = racer.await.unwrap();
+                // A serialization failure at the commit is the handler's to repeat.
+                assert!([201, 409, 503].contains(&told.status.as_u16()), "{told:?}");
+            }
+            let retry = one.post(&key, "insert").await;
+            assert!(retry.is(201).replayed || one.effects(&key).await == 1);
+            assert_eq!(one.effects(&key).await, 1, "{key}");
+        }
+    }
+}
+
+/// A process that stands still keeps its key for as long as the lease says; what it does later is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stalled_handler_is_overtaken_and_undone() {
+    let place = Postgres::place().await;
+    let stalled = Process::<Postgres>::with(&place, 4, |layer| layer.lease(Duration::from_millis(400))).await;
+    let other = Process::<Postgres>::start(&place).await;
+    let late = stalled.spawn("a", "insert;gate");
+    stalled.started().await;
+    other.post("a", "insert").await.is_problem(409, "request-in-progress");
+    other.is_as_new("a").await;
+    stalled.go_on();
+    late.await.unwrap().is_problem(503, "commit-unknown");
+    assert_eq!(other.effects("a").await, 1);
+    assert!(stalled.post("a", "insert").await.is(201).replayed);
+}
+
+/// Whoever writes the same key without the lock of this crate makes others wait, but not for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_scheme_of_locks_is_not_waited_for_for_ever() {
+    let place = Postgres::place().await;
+    let process = Process::<Postgres>::with(&place, 8, |layer| layer.store_timeout(Duration::from_millis(400))).await;
+    process.post("a", "insert").await.is(201);
+    process.run("CREATE TABLE copied AS SELECT * FROM idempotency_records").await;
+    process.run("DELETE FROM idempotency_records").await;
+    let mut foreign = with(&place, 1, &[]).await.begin().await.unwrap();
+    Postgres::say(&mut foreign, "INSERT INTO idempotency_records SELECT * FROM copied").await.unwrap();
+    process.post("a", "insert").await.is_problem(503, "store-unavailable");
+    foreign.commit().await.unwrap();
+    assert!(process.post("a", "insert").await.is(201).replayed);
+    assert_eq!(process.effects("a").await, 1);
+}
+
+/// The server notices that its client is gone within the query, not at its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_is_gone_within_a_query() {
+    let place = Postgres::place().await;
+    let process = Process::<Postgres>::with(&place, 4, |layer| layer.attached()).await;
+    let client = process.spawn("a", "insert;run=SELECT pg_sleep(60)");
+    let sleeping =
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND query NOT LIKE '%activity%'";
+    while process.number(sleeping).await == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    client.abort();
+    let began = Instant::now();
+    process.is_as_new("a").await;
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}

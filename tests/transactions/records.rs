@@ -1,0 +1,121 @@
+//! Records that are there before.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{Request, Response, StatusCode},
+    routing::post,
+};
+use tower::ServiceExt;
+use tower_idempotency::{
+    IdempotencyLayer, Operation, RecordKey,
+    store::{Claim, Finished, Operator, Release, Settlement, SqlStore, Store},
+};
+
+use crate::lab::{Lab, Process};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn key() -> RecordKey {
+    RecordKey::new("/", None, "a").unwrap()
+}
+
+/// The claim of a request to the lab's route, in lease mode.
+async fn claimed<D: Lab>(process: &Process<D>, lease: Duration) -> Claim {
+    // The fingerprint and the caller of the request are those that the layer computes: asked from a run.
+    process.post("a", "nothing").await.is(201);
+    let seen = process.store.inspect(&key()).await.unwrap().unwrap();
+    process.store.forget(&key()).await.unwrap();
+    let mut claim = Claim::new(lease, MINUTE);
+    (claim.fingerprint, claim.caller) = (seen.fingerprint, seen.caller);
+    process.store.claim(&key(), &claim).await.unwrap();
+    claim
+}
+
+pub(crate) async fn over_a_record_that_expired<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let claim = claimed(&process, MINUTE).await;
+    process.store.settle(&key(), &Settlement::new(claim.claimant, None, Duration::ZERO)).await.unwrap();
+    process.is_as_new("a").await;
+    assert!(process.post("a", "insert").await.is(201).replayed);
+}
+
+pub(crate) async fn over_one_that_was_released<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let claim = claimed(&process, MINUTE).await;
+    process.store.release(&key(), &Release::new(claim.claimant, MINUTE)).await.unwrap();
+    process.post("a", "insert;status=500").await.is(500);
+    assert_eq!(process.post("a", "insert").await.is(201).body, "2", "the failed one left no trace");
+    assert_eq!(process.effects("a").await, 1);
+}
+
+pub(crate) async fn over_a_lapsed_one<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let late = claimed(&process, Duration::ZERO).await;
+    assert_eq!(process.post("a", "insert").await.is(201).body, "2");
+    let settled = process.store.settle(&key(), &Settlement::new(late.claimant, None, MINUTE)).await.unwrap();
+    assert!(matches!(settled, Finished::Refused(_)), "{settled:?}");
+}
+
+pub(crate) async fn beside_a_living_one<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    claimed(&process, MINUTE).await;
+    process.post("a", "insert").await.is_problem(409, "request-in-progress");
+    assert_eq!(process.effects("a").await, 0);
+}
+
+pub(crate) async fn another_request_is_told<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let first = process.spawn("a", "insert;gate");
+    process.started().await;
+    process.send("a", "insert", "other").await.is_problem(422, "key-reused");
+    process.go_on();
+    first.await.unwrap().is(201);
+    process.send("a", "insert", "other").await.is_problem(422, "key-reused");
+}
+
+/// A handler behind a layer of the lease mode settles in a transaction of its own.
+pub(crate) async fn settled_by_the_handler<D: Lab>() {
+    async fn pay<D: Lab>(State(store): State<SqlStore<D>>, operation: Operation) -> Result<Response<Body>, StatusCode> {
+        let failed = |_| StatusCode::INTERNAL_SERVER_ERROR;
+        let mut transaction = store.pool().begin().await.map_err(failed)?;
+        D::say(&mut transaction, "INSERT INTO effects VALUES ('own')").await.map_err(failed)?;
+        let response = Response::new(Bytes::from("paid"));
+        let settlement = operation.settlement(&response);
+        if operation.key() == "stranger" {
+            let nobody = Settlement::new(tower_idempotency::store::Claimant::random(), None, MINUTE);
+            let lost = store.settle_in(&mut transaction, operation.record_key(), &nobody).await.unwrap();
+            assert!(matches!(lost, Finished::Refused(Some(_))), "{lost:?}");
+            transaction.rollback().await.map_err(failed)?;
+            return Err(StatusCode::CONFLICT);
+        }
+        let done = store.settle_in(&mut transaction, operation.record_key(), &settlement).await.unwrap();
+        assert!(matches!(done, Finished::Done), "{done:?}");
+        let again = store.settle_in(&mut transaction, operation.record_key(), &settlement).await.unwrap();
+        assert!(matches!(again, Finished::AlreadyDone), "{again:?}");
+        transaction.commit().await.map_err(failed)?;
+        Ok(response.map(Body::from))
+    }
+
+    let process = Process::<D>::start(&D::place().await).await;
+    let store = process.store.clone();
+    let layer = IdempotencyLayer::new(store.clone());
+    let app: Router = Router::new().route("/own", post(pay::<D>).layer(layer)).with_state(store);
+    let ask = async |key: &str| {
+        let request = Request::post("/own").header("idempotency-key", key).body(Body::empty()).unwrap();
+        app.clone().oneshot(request).await.unwrap()
+    };
+    assert_eq!(ask("stranger").await.status(), StatusCode::CONFLICT);
+    assert_eq!(process.effects("own").await, 0);
+    for replayed in [false, true] {
+        let response = ask("mine").await;
+        assert_eq!(
+            (response.status(), response.headers().contains_key("idempotent-replayed")),
+            (StatusCode::OK, replayed)
+        );
+    }
+    assert_eq!(process.effects("own").await, 1);
+}

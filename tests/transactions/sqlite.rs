@@ -1,0 +1,50 @@
+//! On SQLite.
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::{
+    Pool, Sqlite,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
+};
+
+use crate::{
+    folder::Folder,
+    lab::{Lab, Process, same_for_lab},
+    what_holds_everywhere,
+};
+
+impl Lab for Sqlite {
+    type Place = Folder;
+
+    async fn place() -> Arc<Folder> {
+        Arc::new(Folder::quick())
+    }
+
+    async fn pool(place: &Folder, connections: u32) -> Pool<Sqlite> {
+        let options = SqliteConnectOptions::new()
+            .filename(place.path().join("shop.db"))
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .busy_timeout(Duration::from_millis(500));
+        SqlitePoolOptions::new().max_connections(connections).connect_with(options).await.unwrap()
+    }
+
+    same_for_lab!();
+}
+
+what_holds_everywhere!(Sqlite);
+
+/// There is one writer: what another process has not committed cannot be seen, and cannot be waited out.
+#[tokio::test]
+async fn a_duplicate_from_another_process_finds_the_file_locked() {
+    let place = Sqlite::place().await;
+    let (one, other) = (Process::<Sqlite>::start(&place).await, Process::<Sqlite>::start(&place).await);
+    let first = one.spawn("a", "insert;gate");
+    one.started().await;
+    other.post("a", "insert").await.is_problem(503, "store-unavailable");
+    other.post("b", "insert").await.is_problem(503, "store-unavailable");
+    one.go_on();
+    first.await.unwrap().is(201);
+    assert!(other.post("a", "insert").await.is(201).replayed);
+    other.is_as_new("b").await;
+}
