@@ -12,6 +12,12 @@ pub mod shutdown {}
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}
 
+/// Transactions.
+#[cfg(feature = "sqlite")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+#[doc = include_str!("../docs/transactions.md")]
+pub mod transactions {}
+
 /// Redis.
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]

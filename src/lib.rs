@@ -52,6 +52,7 @@
 //! | mode | one at a time | a crash between effect and record | late finisher |
 //! | --- | --- | --- | --- |
 //! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
+//! | transaction ([`IdempotencyLayer::transactional`], SQL stores) | yes | rolled back with the effect; the next try runs as if new | its commit fails, once the database has ended its transaction |
 //! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is reconciled | as above |
 //!
 //! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation

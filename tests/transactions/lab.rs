@@ -29,14 +29,23 @@ pub(crate) trait Lab: SqlDatabase {
 
     async fn place() -> Arc<Self::Place>;
 
+    /// Where it is.
+    fn url(place: &Self::Place) -> String;
+
+    async fn connect(url: &str, connections: u32) -> Pool<Self>;
+
     /// Connections of another process.
-    async fn pool(place: &Self::Place, connections: u32) -> Pool<Self>;
+    async fn pool(place: &Self::Place, connections: u32) -> Pool<Self> {
+        Self::connect(&Self::url(place), connections).await
+    }
 
     fn say(connection: &mut Self::Connection, text: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     fn tell(connection: &mut Self::Connection, text: &str) -> impl Future<Output = sqlx::Result<i64>> + Send;
 
-    /// Runs a statement that fails in a savepoint that stays open.
+    async fn pairs(connection: &mut Self::Connection, text: &str) -> Vec<(String, String)>;
+
+    /// Leaves a savepoint open.
     fn open_savepoint(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 }
 
@@ -49,6 +58,10 @@ macro_rules! same_for_lab {
 
         async fn tell(connection: &mut Self::Connection, text: &str) -> sqlx::Result<i64> {
             sqlx::query_scalar(sqlx::AssertSqlSafe(text.to_owned())).fetch_one(connection).await
+        }
+
+        async fn pairs(connection: &mut Self::Connection, text: &str) -> Vec<(String, String)> {
+            sqlx::query_as(sqlx::AssertSqlSafe(text.to_owned())).fetch_all(connection).await.unwrap()
         }
 
         async fn open_savepoint(connection: &mut Self::Connection) {

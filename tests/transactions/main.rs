@@ -1,6 +1,7 @@
 //! The effect and the record in one transaction, on every database: together or not at all.
 #![cfg(all(feature = "axum", feature = "testing", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
 
+mod crashes;
 #[path = "../sql/folder.rs"]
 mod folder;
 mod lab;
@@ -10,6 +11,8 @@ mod misuse;
 mod outcomes;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod proxy;
 mod races;
 mod records;
 #[cfg(any(feature = "mysql", feature = "postgres"))]

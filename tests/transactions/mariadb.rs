@@ -27,8 +27,11 @@ impl Lab for MySql {
         Arc::new(place)
     }
 
-    async fn pool(place: &Database, connections: u32) -> Pool<MySql> {
-        let url = format!("mysql://root@127.0.0.1:{}/{}", place.port(), place.name);
+    fn url(place: &Database) -> String {
+        url(place.port(), &place.name)
+    }
+
+    async fn connect(url: &str, connections: u32) -> Pool<MySql> {
         let options: MySqlConnectOptions = url.parse().unwrap();
         MySqlPoolOptions::new().max_connections(connections).connect_with(options).await.unwrap()
     }
@@ -36,7 +39,22 @@ impl Lab for MySql {
     same_for_lab!();
 }
 
+fn url(port: u16, database: &str) -> String {
+    format!("mysql://root@127.0.0.1:{port}/{database}")
+}
+
 what_holds_everywhere!(MySql);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment() {
+    crate::crashes::killed_at_any_moment::<MySql>(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_answer_is_lost() {
+    let through = async |place: &Database, port| MySql::connect(&url(port, &place.name), 2).await;
+    crate::crashes::a_commit_whose_answer_is_lost::<MySql>(through, Database::port).await;
+}
 
 /// A purge finds what has expired by an index and removes it by its key; one that scanned the table would lock the gaps
 /// that fresh keys go to, and they would look as if they ran.

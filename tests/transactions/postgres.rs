@@ -24,31 +24,49 @@ impl Lab for Postgres {
         static SERVER: Shared = Shared::new();
 
         let place = SERVER.database(async || Server::postgres()).await;
-        let admin = open(place.port(), "postgres", 1, &[]).await;
+        let admin = open(&url(place.port(), "postgres"), 1, &[]).await;
         let create = format!("CREATE DATABASE {}", place.name);
         Postgres::say(&mut admin.acquire().await.unwrap(), &create).await.unwrap();
         Arc::new(place)
     }
 
-    async fn pool(place: &Database, connections: u32) -> Pool<Postgres> {
-        with(place, connections, &[]).await
+    fn url(place: &Database) -> String {
+        url(place.port(), &place.name)
+    }
+
+    async fn connect(url: &str, connections: u32) -> Pool<Postgres> {
+        open(url, connections, &[]).await
     }
 
     same_for_lab!();
 }
 
 async fn with(place: &Database, connections: u32, settings: &[(&str, &str)]) -> PgPool {
-    open(place.port(), &place.name, connections, settings).await
+    open(&Postgres::url(place), connections, settings).await
 }
 
-async fn open(port: u16, database: &str, connections: u32, settings: &[(&str, &str)]) -> PgPool {
-    let url = format!("postgres://tests:secret@127.0.0.1:{port}/{database}");
+fn url(port: u16, database: &str) -> String {
+    format!("postgres://tests:secret@127.0.0.1:{port}/{database}")
+}
+
+async fn open(url: &str, connections: u32, settings: &[(&str, &str)]) -> PgPool {
     let options: PgConnectOptions = url.parse().unwrap();
     let options = options.options(settings.iter().copied());
     PgPoolOptions::new().max_connections(connections).connect_with(options).await.unwrap()
 }
 
 what_holds_everywhere!(Postgres);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment() {
+    crate::crashes::killed_at_any_moment::<Postgres>(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_answer_is_lost() {
+    let through = async |place: &Database, port| open(&url(port, &place.name), 2, &[]).await;
+    crate::crashes::a_commit_whose_answer_is_lost::<Postgres>(through, Database::port).await;
+}
 
 /// Where the insert fails as a serialization failure, it is begun anew, and nobody hears of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

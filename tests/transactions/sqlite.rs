@@ -20,9 +20,13 @@ impl Lab for Sqlite {
         Arc::new(Folder::quick())
     }
 
-    async fn pool(place: &Folder, connections: u32) -> Pool<Sqlite> {
+    fn url(place: &Folder) -> String {
+        place.path().join("shop.db").display().to_string()
+    }
+
+    async fn connect(url: &str, connections: u32) -> Pool<Sqlite> {
         let options = SqliteConnectOptions::new()
-            .filename(place.path().join("shop.db"))
+            .filename(url)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .busy_timeout(Duration::from_millis(500));
@@ -33,6 +37,11 @@ impl Lab for Sqlite {
 }
 
 what_holds_everywhere!(Sqlite);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment() {
+    crate::crashes::killed_at_any_moment::<Sqlite>(1).await;
+}
 
 /// There is one writer: what another process has not committed cannot be seen, and cannot be waited out.
 #[tokio::test]
