@@ -34,7 +34,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    pub(super) fn new(work: Arc<Work>, key: RecordKey, granted: Granted) -> Self {
+    pub(crate) fn new(work: Arc<Work>, key: RecordKey, granted: Granted) -> Self {
         Self { work, key, granted }
     }
 
@@ -54,6 +54,15 @@ impl Operation {
     #[must_use]
     pub fn record_key(&self) -> &RecordKey {
         &self.key
+    }
+
+    /// A key for one step of this operation: for a call to another service, as its `Idempotency-Key`, or for a
+    /// [`run`](crate::Once::run) of its own.
+    ///
+    /// Every try of the operation gets the same one; see [`RecordKey::child_key`].
+    #[must_use]
+    pub fn child_key(&self, step: &str) -> String {
+        self.key.child_key(step)
     }
 
     /// How many times the key was claimed since its record began: 1 for the first try.
