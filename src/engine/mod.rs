@@ -9,6 +9,7 @@ mod finish;
 mod ghost;
 mod lease;
 mod leftovers;
+mod perform;
 mod report;
 mod task;
 mod unwind;
@@ -23,6 +24,7 @@ pub(crate) use self::{
     admit::Admission,
     finish::Ending,
     lease::Run,
+    perform::{Errand, Fate, Performed},
     task::Task,
     unwind::CatchUnwind,
     work::{Stage, Work},
