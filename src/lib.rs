@@ -85,6 +85,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
 
 mod body;
+pub mod consumer;
 mod engine;
 mod exchange;
 mod extract;
@@ -96,6 +97,10 @@ mod idempotency;
 #[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 pub mod preset;
 mod problem;
+pub mod reconcile;
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub mod run;
 pub mod store;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
@@ -109,6 +114,9 @@ struct Readme;
 
 #[cfg(feature = "axum")]
 pub use self::extractors::MissingOperation;
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub use self::run::Once;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::store::MemoryStore;
@@ -126,13 +134,15 @@ pub use self::store::RedisStore;
 pub use self::store::SqliteStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
+    consumer::ConsumerLayer,
     engine::Leftovers,
     exchange::{Idempotency, Operation, ResponseFuture},
     extract::{fingerprint, key, scope},
     idempotency::{IdempotencyLayer, Preset},
+    reconcile::Reconciler,
     token::{Token, TokenLayer, Tokens},
     value::{
         AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
-        Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,
+        Payload, Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,
     },
 };
