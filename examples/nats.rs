@@ -125,8 +125,8 @@ where
     S::Future: Send,
 {
     let order = serde_json::from_slice(&message.payload).unwrap_or_default();
-    let consumed = consumer.oneshot(order).await?;
-    match consumed.action() {
+    let outcome = consumer.oneshot(order).await?;
+    match outcome.action() {
         Action::Acknowledge => message.double_ack().await,
         Action::GiveBack { delay } => message.ack_with(AckKind::Nak(Some(delay))).await,
         _ => {

@@ -119,8 +119,8 @@ where
     S::Future: Send,
 {
     let order = serde_json::from_slice(&delivery.data).unwrap_or_default();
-    let consumed = consumer.oneshot(order).await?;
-    match consumed.action() {
+    let outcome = consumer.oneshot(order).await?;
+    match outcome.action() {
         Action::Acknowledge => delivery.ack(BasicAckOptions::default()).await?,
         Action::GiveBack { delay } => {
             // RabbitMQ itself knows no delay. If this process ends, the message comes again at once.

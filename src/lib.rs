@@ -41,6 +41,8 @@
 //! | say what happens to a repeated request | [`Policy`] |
 //! | let a form be submitted once | [`Tokens`], [`TokenLayer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
+//! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
+//! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
 //! | see what happened | [`Observer`], and events of `tracing` |
@@ -52,7 +54,7 @@
 //! | mode | one at a time | a crash between effect and record | late finisher |
 //! | --- | --- | --- | --- |
 //! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
-//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is reconciled | as above |
+//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above |
 //!
 //! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation
 //! overlap. [`Operation::lost`] tells the slower one. What must not happen twice even then needs a guard where it
@@ -69,7 +71,7 @@
 //! | `axum` | yes | the matched route as the route's name, [`key::path`], the [`Operation`] extractor |
 //! | `memory` | yes | [`MemoryStore`] |
 //! | `tracing` | yes | events, with hashed keys |
-//! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin |
+//! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin; [`Once`], whose values are kept as JSON |
 //! | `form` | no | [`key::form`], [`fingerprint::form`] |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |

@@ -58,6 +58,7 @@ pub struct ConsumerLayer<M> {
     settings: Settings<M>,
 }
 
+type Given<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
 type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
 
 pub(super) struct Settings<M> {
@@ -69,7 +70,7 @@ pub(super) struct Settings<M> {
     key: Taken<M, Result<Option<String>, KeyError>>,
     scope: Option<Taken<M, Option<String>>>,
     fingerprint: Option<Taken<M, Fingerprint>>,
-    pub(super) operation: Option<Arc<dyn Fn(&mut M, Operation) + Send + Sync>>,
+    pub(super) operation: Option<Given<M>>,
 }
 
 impl<M> ConsumerLayer<M> {

@@ -69,11 +69,12 @@ const PAGE: usize = 100;
 #[must_use = "it does nothing until it is run"]
 pub struct Reconciler {
     desk: Desk,
-    only: Option<Arc<dyn Fn(&Abandoned) -> bool + Send + Sync>>,
+    only: Option<Arc<Only>>,
     concurrency: usize,
     dry_run: bool,
 }
 
+type Only = dyn Fn(&Abandoned) -> bool + Send + Sync;
 type Asked = Pin<Box<dyn Future<Output = Resolution> + Send>>;
 
 /// Where one record is worked at.

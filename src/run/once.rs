@@ -23,10 +23,13 @@ use crate::{
 ///     number: u32,
 /// }
 ///
+/// async fn write(number: u32) -> Result<Invoice, String> {
+///     Ok(Invoice { number })
+/// }
+///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let invoices = Once::new(MemoryStore::new(), "invoices");
-/// let write = |number| async move { Ok::<_, String>(Invoice { number }) };
 ///
 /// let first = invoices.run("2026-11/ann", |_| write(1)).await.unwrap();
 /// // The job runs again, and writes no second invoice.

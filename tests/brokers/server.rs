@@ -31,7 +31,9 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn nats() -> Self {
         let mut server = Self::new();
-        let mut serve = Command::new("nats-server");
+        // Debian has it where not everybody's path leads.
+        let debians = "/usr/sbin/nats-server";
+        let mut serve = Command::new(if Path::new(debians).is_file() { debians } else { "nats-server" });
         serve.args(["--addr", "127.0.0.1", "--port", &server.port.to_string(), "--jetstream", "--store_dir"]);
         serve.arg(server.folder.path());
         server.start(serve, server.port);

@@ -13,7 +13,10 @@ use axum::{Router, body::Body, http::Request, routing::post};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
-use tokio::{sync::oneshot, time::sleep};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, sleep_until},
+};
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, Payload, Policy, Reconciler, RecordKey, StoreErrorKind, StoreVerb,
@@ -30,14 +33,13 @@ fn key(key: &str) -> RecordKey {
 }
 
 /// Payments whose runners never came back.
-async fn abandoned<const N: usize>(store: &MemoryStore, keys: [&str; N]) -> [Claim; N] {
-    let claims = keys.map(|_| {
+async fn abandoned(store: &MemoryStore, names: &[&str]) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for name in names {
         let mut claim = Claim::new(LEASE, 100 * MINUTE);
         claim.at_most_once = true;
-        claim
-    });
-    for (name, claim) in keys.iter().zip(&claims) {
-        assert!(matches!(store.claim(&key(name), claim).await.unwrap(), Claimed::Granted(_)));
+        assert!(matches!(store.claim(&key(name), &claim).await.unwrap(), Claimed::Granted(_)));
+        claims.push(claim);
     }
     sleep(LEASE).await;
     claims
@@ -91,7 +93,7 @@ async fn an_at_most_once_route_gets_unstuck() {
 #[tokio::test(start_paused = true)]
 async fn a_record_that_is_released_runs() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a", "b"]).await;
+    abandoned(&store, &["a", "b"]).await;
     let (reconciler, asked) = answers(store.clone(), Resolution::Release);
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 2));
     assert!(matches!(store.claim(&key("a"), &Claim::new(LEASE, LEASE)).await.unwrap(), Claimed::Granted(_)));
@@ -102,7 +104,7 @@ async fn a_record_that_is_released_runs() {
 #[tokio::test(start_paused = true)]
 async fn only_what_is_abandoned_and_asked_for() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a"]).await;
+    abandoned(&store, &["a"]).await;
     store.claim(&key("alive"), &Claim::new(LEASE, LEASE)).await.unwrap();
     let (others, asked) = answers(store.clone(), Resolution::Release);
     let others = others.only(|abandoned| abandoned.key().route() != "/payments");
@@ -116,16 +118,17 @@ async fn only_what_is_abandoned_and_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn what_is_left_is_left_by_all_for_longer_each_time() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a"]).await;
+    abandoned(&store, &["a"]).await;
     let (one, asked) = answers(store.clone(), Resolution::Leave);
     let (other, never) = answers(store.clone(), Resolution::Release);
     let one = one.backoff(MINUTE, 5 * MINUTE);
     for pause in [1, 2, 4, 5, 5] {
         assert_eq!(one.run_once().await.unwrap(), sweep(|it| it.left = 1));
-        sleep(pause * MINUTE - Duration::from_millis(1)).await;
+        let ends = Instant::now() + pause * MINUTE;
+        sleep_until(ends.checked_sub(Duration::from_millis(1)).unwrap()).await;
         assert_eq!(one.run_once().await.unwrap(), sweep(|it| it.skipped = 1));
         assert_eq!(other.run_once().await.unwrap(), sweep(|it| it.skipped = 1));
-        sleep(Duration::from_millis(1)).await;
+        sleep_until(ends).await;
     }
     assert_eq!((asked.load(SeqCst), never.load(SeqCst)), (5, 0));
     assert_eq!(other.run_once().await.unwrap(), sweep(|it| it.released = 1));
@@ -135,8 +138,8 @@ async fn what_is_left_is_left_by_all_for_longer_each_time() {
 async fn one_at_a_time_and_so_many_at_once() {
     let store = MemoryStore::new();
     let names: Vec<String> = (0..250).map(|number| number.to_string()).collect();
-    let names: [&str; 250] = std::array::from_fn(|at| &*names[at]);
-    abandoned(&store, names).await;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    abandoned(&store, &names).await;
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let reconciler = || {
@@ -167,7 +170,7 @@ async fn one_at_a_time_and_so_many_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_writes_nothing() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a", "b"]).await;
+    abandoned(&store, &["a", "b"]).await;
     let ask = |abandoned: Abandoned| async move {
         assert!(abandoned.is_dry_run() && abandoned.record().attempt == 1);
         if abandoned.key().key() == "a" { Resolution::Settle(Payload::tombstone()) } else { Resolution::Leave }
@@ -183,7 +186,7 @@ async fn a_dry_run_writes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_panic_leaves_the_record() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a"]).await;
+    abandoned(&store, &["a"]).await;
     let panics: fn(Abandoned) -> std::future::Ready<Resolution> = |_| panic!("by order");
     let reconciler = Reconciler::new(store.clone(), panics);
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.left = 1));
@@ -194,7 +197,7 @@ async fn a_panic_leaves_the_record() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_comes_back_keeps_its_record() {
     let store = MemoryStore::new();
-    let [claim] = abandoned(&store, ["a"]).await;
+    let claim = abandoned(&store, &["a"]).await.remove(0);
     let back = store.clone();
     let reconciler = Reconciler::new(store.clone(), move |abandoned| {
         let (back, claim) = (back.clone(), claim.clone());
@@ -211,7 +214,7 @@ async fn a_runner_that_comes_back_keeps_its_record() {
 #[tokio::test(start_paused = true)]
 async fn a_record_that_ended_after_it_was_listed_is_not_asked_about() {
     let store = MemoryStore::new();
-    let [_, claim] = abandoned(&store, ["a", "b"]).await;
+    let claim = abandoned(&store, &["a", "b"]).await.remove(1);
     let faulty = FaultyStore::new(store.clone());
     let gate = faulty.faults().on(StoreVerb::Claim).hold();
     let (reconciler, asked) = answers(faulty, Resolution::Release);
@@ -226,7 +229,7 @@ async fn a_record_that_ended_after_it_was_listed_is_not_asked_about() {
 #[tokio::test(start_paused = true)]
 async fn a_reconciler_that_dies_is_relieved() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a"]).await;
+    abandoned(&store, &["a"]).await;
     let dies = Reconciler::new(store.clone(), |_| pending());
     assert!(tokio::time::timeout(MINUTE, dies.run_once()).await.is_err());
     let (other, asked) = answers(store.clone(), Resolution::Release);
@@ -241,7 +244,7 @@ async fn a_reconciler_that_dies_is_relieved() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a"]).await;
+    abandoned(&store, &["a"]).await;
     let faulty = Arc::new(FaultyStore::new(store.clone()));
     faulty.faults().on(StoreVerb::Claim).once().fail(StoreErrorKind::Unavailable);
     let (reconciler, asked) = answers(faulty.clone(), Resolution::Release);
@@ -255,7 +258,7 @@ async fn a_store_that_fails() {
 #[tokio::test(start_paused = true)]
 async fn it_runs_until_it_is_told_to_stop() {
     let store = MemoryStore::new();
-    abandoned(&store, ["a"]).await;
+    abandoned(&store, &["a"]).await;
     let reconciler = Reconciler::new(store.clone(), |_| async {
         sleep(MINUTE).await;
         Resolution::Release
@@ -266,7 +269,7 @@ async fn it_runs_until_it_is_told_to_stop() {
     sleep(2 * MINUTE).await;
     assert_eq!(state(&store, "a").await, State::Released);
 
-    abandoned(&store, ["b", "c"]).await;
+    abandoned(&store, &["b", "c"]).await;
     sleep(9 * MINUTE).await;
     assert!(!running.is_finished());
     drop(stop);
@@ -278,7 +281,7 @@ async fn it_runs_until_it_is_told_to_stop() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_ends_the_pause() {
     let (reconciler, _) = answers(MemoryStore::new(), Resolution::Leave);
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     reconciler.run(MINUTE, sleep(MINUTE / 2)).await;
     assert_eq!(began.elapsed(), MINUTE / 2);
 }

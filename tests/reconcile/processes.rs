@@ -83,7 +83,7 @@ async fn in_a_process_of_its_own() {
         }
         _ => panic!("{role}?"),
     }
-    pending().await
+    pending::<()>().await;
 }
 
 fn payments(store: Arc<dyn Operator>) -> Once {
