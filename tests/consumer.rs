@@ -340,6 +340,27 @@ async fn work_whose_future_is_dropped_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_future_may_be_dropped_at_any_time() {
+    let moment = Duration::from_millis(10);
+    let mut begun = [0, 0];
+    for after in (0..50).map(Duration::from_millis) {
+        let lab = Lab::new(|layer| layer);
+        for verb in [StoreVerb::Claim, StoreVerb::Settle, StoreVerb::Release] {
+            lab.faults.on(verb).delay(moment);
+        }
+        let service = lab.layer.layer(lab.payouts.clone());
+        let dropped = tokio::time::timeout(after, service.oneshot(Order { takes: moment, ..order("a") })).await;
+        let runs = lab.attempts().len();
+        begun[runs] += 1;
+        lab.leftovers.drained().await;
+        assert_eq!(lab.attempts().len(), runs, "{after:?}");
+        let expected = if runs == 1 { Consumed::AlreadyDone } else { Consumed::Executed(7) };
+        assert_eq!(lab.consume(order("a")).await, expected, "{after:?}: {dropped:?}");
+    }
+    assert!(begun.iter().all(|&times| times >= 10), "{begun:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_overtaken_consumer_hears_what_the_record_says() {
     let lab = Arc::new(Lab::new(|layer| layer));
     let slow = |id: &'static str, takes: Duration| {

@@ -55,5 +55,5 @@ fn url(server: &Server) -> String {
 async fn orders_are_paid_out_once() {
     let server = Server::nats();
     let jetstream = jetstream::new(async_nats::connect(url(&server)).await.unwrap());
-    scenarios::all(&Nats { server, jetstream }).await;
+    Box::pin(scenarios::all(&Nats { server, jetstream })).await;
 }

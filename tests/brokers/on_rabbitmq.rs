@@ -72,5 +72,5 @@ fn url(server: &Server) -> String {
 async fn orders_are_paid_out_once() {
     let server = Server::rabbitmq();
     let connection = Connection::connect(&url(&server), ConnectionProperties::default()).await.unwrap();
-    scenarios::all(&RabbitMq { server, connection }).await;
+    Box::pin(scenarios::all(&RabbitMq { server, connection })).await;
 }
