@@ -1,11 +1,11 @@
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
 
 use super::{Abandoned, Resolution, reconciler::Desk};
 use crate::{
-    RecordKey,
+    RecordKey, Refusal,
     engine::{CatchUnwind, Errand, Fate, Performed, Work},
     store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
     value::{Digest, hex},
@@ -57,17 +57,16 @@ pub(super) fn case_of(entry: &Entry) -> Option<RecordKey> {
 }
 
 impl Desk {
-    /// One record, in one process's hands.
+    /// Works at a case that no other process has in hand.
     ///
-    /// The claim of the case is kept for as long as the application takes. A record that is left keeps its case settled
-    /// for as long as it is to be left alone, whichever process asks.
-    pub(super) async fn handle(&self, case: RecordKey, entry: Entry) -> Ended {
-        let pause = self.pause(&case);
-        let policy = self.policy.clone().retention(pause);
+    /// Its claim is kept for as long as that takes. A case that is left stays settled for as long as it is to be left
+    /// alone, whichever process asks.
+    pub(super) async fn alone(&self, case: RecordKey, working: impl Future<Output = Ended>) -> Ended {
+        let policy = self.policy.clone().retention(self.pause(&case));
         let claim = Claim::new(policy.lease, policy.horizon());
         let errand = Errand { key: &case, claim: &claim, policy: &policy, attached: true };
         let job = |_| async move {
-            let ended = self.resolve(entry).await;
+            let ended = working.await;
             let fate = match ended {
                 Ended::Left | Ended::Failed => Fate::Settle(None),
                 Ended::Settled | Ended::Released | Ended::Skipped => Fate::Release(AFTERWARDS),
@@ -81,13 +80,13 @@ impl Desk {
                 }
                 ended
             }
-            Performed::Settled(_) => Ended::Skipped,
-            Performed::Refused(refusal) if refusal.name() == "request-in-progress" => Ended::Skipped,
+            Performed::Settled(_) | Performed::Refused(Refusal::InProgress(_)) => Ended::Skipped,
             Performed::Refused(_) => Ended::Failed,
         }
     }
 
-    async fn resolve(&self, entry: Entry) -> Ended {
+    /// Brings an abandoned record to an end.
+    pub(super) async fn resolve(&self, entry: Entry) -> Ended {
         let seen = entry.record.claimant;
         // It may have ended between the list and the claim, in another process's hands too.
         let entry = match timeout(self.engine.store_timeout, self.operator.inspect(&entry.key)).await {

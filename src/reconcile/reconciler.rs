@@ -239,7 +239,7 @@ impl Reconciler {
                     if dry_run {
                         return Ended::of(&desk.ask(entry, true).await);
                     }
-                    desk.handle(case, entry).await
+                    desk.alone(case, desk.resolve(entry)).await
                 });
             }
             after = page.next;
