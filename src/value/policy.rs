@@ -65,6 +65,8 @@ impl Policy {
     }
 
     /// At most once: every answer is kept, failures and panics too, and a lapsed claim is never taken over.
+    ///
+    /// What a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at least.
     pub fn at_most_once() -> Self {
         Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never)
     }

@@ -32,6 +32,8 @@ pub(crate) enum Role {
     DiesBeforeItAcknowledges,
     /// It begins to pay, and stands still.
     Hangs,
+    /// It says that it begins, and takes some time.
+    PaysSlowly,
 }
 
 /// What all consumers of one scenario have said, one line each.
@@ -100,12 +102,17 @@ async fn in_a_process_of_its_own() {
     let Ok(role) = env::var("TEST_ROLE") else { return };
     let [url, queue, store] = ["TEST_URL", "TEST_QUEUE", "TEST_STORE"].map(|name| env::var(name).unwrap());
     let store = SqliteStore::open(store).await.unwrap();
-    let (hangs, dies) = (role == "Hangs", role == "DiesBeforeItAcknowledges");
+    let (hangs, slow) = (role == "Hangs", role == "PaysSlowly");
     let pay = move |number: Option<String>, amount, operation: Option<Operation>| async move {
         let (number, attempt) = (number.unwrap(), operation.unwrap().attempt());
-        if hangs {
+        if hangs || slow {
             println!("began {number}, attempt {attempt}");
+        }
+        if hangs {
             pending::<()>().await;
+        }
+        if slow {
+            sleep(Duration::from_millis(30)).await;
         }
         if amount == TOO_MUCH {
             println!("declined {number}, attempt {attempt}");
@@ -115,19 +122,24 @@ async fn in_a_process_of_its_own() {
         Ok(())
     };
     if url.starts_with("amqp") {
-        let layer = adjust(rabbitmq::payouts(store), dies);
+        let layer = adjust(rabbitmq::payouts(store), &role);
         let pay = service_fn(move |order: rabbitmq::Order| pay(order.number, order.amount, order.operation));
         rabbitmq::consume(&url, &queue, layer, pay).await.unwrap();
     } else {
-        let layer = adjust(nats::payouts(store), dies);
+        let layer = adjust(nats::payouts(store), &role);
         let pay = service_fn(move |order: nats::Order| pay(order.number, order.amount, order.operation));
         nats::consume(&url, &queue, PATIENCE, layer, pay).await.unwrap();
     }
 }
 
-fn adjust<M>(layer: ConsumerLayer<M>, dies: bool) -> ConsumerLayer<M> {
+fn adjust<M>(layer: ConsumerLayer<M>, role: &str) -> ConsumerLayer<M> {
     let layer = layer.lease(LEASE).retry_after(Duration::from_millis(100));
-    if dies { layer.observer(DiesOnceItIsRecorded) } else { layer }
+    match role {
+        "DiesBeforeItAcknowledges" => layer.observer(DiesOnceItIsRecorded),
+        // What is cut off by a kill counts as an attempt.
+        "PaysSlowly" => layer.attempts(100),
+        _ => layer,
+    }
 }
 
 struct DiesOnceItIsRecorded;

@@ -46,13 +46,13 @@ impl<'a, B: Broker> Scenario<'a, B> {
         Process::start(role, &self.broker.url(), self.queue, &self.broker.store(self.queue), &self.said)
     }
 
-    /// Consumers pay until these lines were said and so many messages put aside, and until the broker has nothing left
-    /// to deliver: then nothing else was said.
-    async fn comes_to(&mut self, expected: &[String], dead: usize) {
+    /// Consumers pay until it is done, by what was said, and so many messages are put aside, and until the broker has
+    /// nothing left to deliver.
+    async fn until(&mut self, role: Role, done: impl Fn(&[String]) -> bool, dead: usize) {
         let began = Instant::now();
         loop {
-            self.consumers.push(self.start(Role::Pays));
-            while self.lines() != expected || self.broker.dead(self.queue).await != dead {
+            self.consumers.push(self.start(role));
+            while !done(&self.lines()) || self.broker.dead(self.queue).await != dead {
                 let aside = self.broker.dead(self.queue).await;
                 assert!(began.elapsed() < PATIENCE, "{}: {:?}, {aside} put aside", self.queue, self.lines());
                 sleep(Duration::from_millis(50)).await;
@@ -61,9 +61,13 @@ impl<'a, B: Broker> Scenario<'a, B> {
             sleep(Duration::from_secs(1)).await;
             self.consumers.clear();
             if self.broker.is_empty(self.queue).await {
-                break;
+                return;
             }
         }
+    }
+
+    async fn comes_to(&mut self, expected: &[String], dead: usize) {
+        self.until(Role::Pays, |lines| lines == expected, dead).await;
         assert_eq!(self.lines(), expected);
     }
 
@@ -82,6 +86,7 @@ pub(crate) async fn all(broker: &impl Broker) {
     tokio::join!(
         a_lost_acknowledgement(broker),
         a_consumer_that_is_killed(broker),
+        consumers_that_are_killed_again_and_again(broker),
         two_consumers(broker),
         a_poison_message(broker),
         messages_that_no_delivery_helps(broker),
@@ -106,6 +111,38 @@ async fn a_consumer_that_is_killed(broker: &impl Broker) {
     drop(hangs);
     let twice = ["began order-1, attempt 1".to_owned(), "paid order-1, attempt 2".to_owned()];
     scenario.comes_to(&twice, 0).await;
+}
+
+/// No order is lost, and none is begun anew but those that a kill has cut off: as many as a consumer has in hand.
+async fn consumers_that_are_killed_again_and_again(broker: &impl Broker) {
+    const KILLS: usize = 5;
+    let orders: Vec<_> = (10..60).map(|number| format!("order-{number},")).collect();
+    let bodies: Vec<_> = orders.iter().chain(&orders).map(|number| order(number.trim_end_matches(','), 100)).collect();
+    let mut scenario = Scenario::new(broker, "killed-again", &bodies).await;
+    for kill in 1..=KILLS {
+        let consumer = scenario.start(Role::PaysSlowly);
+        let before = scenario.said.lines("began").len();
+        let began = Instant::now();
+        // The longer it goes on, the fewer are left that are not yet begun.
+        while scenario.said.lines("began").len() == before && began.elapsed() < Duration::from_secs(2) {
+            sleep(Duration::from_millis(7) * u32::try_from(kill).unwrap()).await;
+        }
+        drop(consumer);
+    }
+    let of = |lines: &[String], what: &str, order: &String| {
+        lines.iter().filter(|line| line.starts_with(what) && line.contains(order)).count()
+    };
+    let all_paid = |lines: &[String]| orders.iter().all(|order| of(lines, "paid", order) > 0);
+    scenario.until(Role::PaysSlowly, all_paid, 0).await;
+
+    let lines = scenario.lines();
+    let mut again = 0;
+    for order in &orders {
+        let (begun, paid) = (of(&lines, "began", order), of(&lines, "paid", order));
+        assert!((1..=begun).contains(&paid), "{order} {lines:?}");
+        again += begun - 1;
+    }
+    assert!(again <= KILLS * 10, "{again} begun again: {lines:?}");
 }
 
 /// Each order is sent twice, and whoever gets it first pays.
