@@ -23,3 +23,13 @@ pub mod transactions {}
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 #[doc = include_str!("../docs/redis.md")]
 pub mod redis {}
+
+/// Messages and functions.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+#[doc = include_str!("../docs/messages.md")]
+pub mod messages {}
+
+/// Reconciliation.
+#[doc = include_str!("../docs/reconciliation.md")]
+pub mod reconciliation {}

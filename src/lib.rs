@@ -41,6 +41,8 @@
 //! | say what happens to a repeated request | [`Policy`] |
 //! | let a form be submitted once | [`Tokens`], [`TokenLayer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
+//! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
+//! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
 //! | see what happened | [`Observer`], and events of `tracing` |
@@ -53,7 +55,7 @@
 //! | --- | --- | --- | --- |
 //! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
 //! | transaction ([`IdempotencyLayer::transactional`], SQL stores) | yes | rolled back with the effect; the next try runs as if new | its commit fails, once the database has ended its transaction |
-//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is reconciled | as above |
+//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above |
 //!
 //! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation
 //! overlap. [`Operation::lost`] tells the slower one. What must not happen twice even then needs a guard where it
@@ -70,7 +72,7 @@
 //! | `axum` | yes | the matched route as the route's name, [`key::path`], the [`Operation`] extractor |
 //! | `memory` | yes | [`MemoryStore`] |
 //! | `tracing` | yes | events, with hashed keys |
-//! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin |
+//! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin; [`Once`], whose values are kept as JSON |
 //! | `form` | no | [`key::form`], [`fingerprint::form`] |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
@@ -86,6 +88,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
 
 mod body;
+pub mod consumer;
 mod engine;
 mod exchange;
 mod extract;
@@ -97,6 +100,10 @@ mod idempotency;
 #[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 pub mod preset;
 mod problem;
+pub mod reconcile;
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub mod run;
 pub mod store;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
@@ -110,6 +117,9 @@ struct Readme;
 
 #[cfg(feature = "axum")]
 pub use self::extractors::MissingOperation;
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub use self::run::Once;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::store::MemoryStore;
@@ -127,13 +137,15 @@ pub use self::store::RedisStore;
 pub use self::store::SqliteStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
+    consumer::ConsumerLayer,
     engine::Leftovers,
     exchange::{Idempotency, Operation, ResponseFuture},
     extract::{fingerprint, key, scope},
     idempotency::{IdempotencyLayer, Preset},
+    reconcile::Reconciler,
     token::{Token, TokenLayer, Tokens},
     value::{
         AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
-        Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,
+        Payload, Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,
     },
 };

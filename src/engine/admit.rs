@@ -30,6 +30,19 @@ pub(crate) enum Admission<'a> {
     Failed { error: StoreError, running: Option<Duration> },
 }
 
+impl From<Claimed> for Admission<'_> {
+    /// What a claim is told that was not granted. One that was granted without anybody to run it has no known end.
+    fn from(claimed: Claimed) -> Self {
+        match claimed {
+            Claimed::Running { left, .. } => Self::Running(left),
+            Claimed::Settled(payload) => Self::Settled(payload),
+            Claimed::Mismatch(mismatch) => Self::Mismatch(mismatch),
+            Claimed::NotIssued | Claimed::Foreign => Self::NotIssued,
+            Claimed::OutcomeUnknown | Claimed::Granted(_) => Self::OutcomeUnknown,
+        }
+    }
+}
+
 impl Engine {
     /// Claims `key`. While another one runs, waits for it for `patience` at most.
     ///
@@ -83,10 +96,7 @@ impl Engine {
                     }
                     sent = Instant::now();
                 }
-                Claimed::Settled(payload) => return Admission::Settled(payload),
-                Claimed::Mismatch(mismatch) => return Admission::Mismatch(mismatch),
-                Claimed::OutcomeUnknown => return Admission::OutcomeUnknown,
-                Claimed::NotIssued | Claimed::Foreign => return Admission::NotIssued,
+                ended => return ended.into(),
             }
         }
     }

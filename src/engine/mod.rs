@@ -9,6 +9,7 @@ mod finish;
 mod ghost;
 mod lease;
 mod leftovers;
+mod perform;
 mod report;
 mod task;
 mod transact;
@@ -27,7 +28,9 @@ pub(crate) use self::{
     admit::Admission,
     finish::Ending,
     lease::Run,
+    perform::{Errand, Fate, Performed},
     task::Task,
+    transact::Started,
     unwind::CatchUnwind,
     work::{Stage, Work},
 };

@@ -4,8 +4,8 @@ use tokio::time::{Instant, timeout};
 
 use super::{Admission, Ending, Engine, Run, Stage, Work, admit::PAUSES, bounded::bounded, finish::How};
 use crate::{
-    store::{Claimed, Committed, Entered, Transaction, TransactionSlot, TransactionalStore},
-    value::{Claim, Event, RecordKey, StoreError, StoreVerb},
+    store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
+    value::{Claim, Claimant, Event, RecordKey, StoreError, StoreVerb},
 };
 
 impl Engine {
@@ -44,11 +44,7 @@ impl Engine {
                     let _ = timeout(within, store.left(key, within)).await;
                     pause = (pause * 2).min(PAUSES.1);
                 }
-                Ok(Entered::Refused(Claimed::Settled(payload))) => return Admission::Settled(payload),
-                Ok(Entered::Refused(Claimed::Mismatch(mismatch))) => return Admission::Mismatch(mismatch),
-                Ok(Entered::Refused(Claimed::OutcomeUnknown)) => return Admission::OutcomeUnknown,
-                Ok(Entered::Refused(Claimed::NotIssued | Claimed::Foreign)) => return Admission::NotIssued,
-                Ok(Entered::Refused(Claimed::Granted(_))) => return Admission::OutcomeUnknown,
+                Ok(Entered::Refused(ended)) => return ended.into(),
                 Err(error) => {
                     self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                     return Admission::Failed { error, running };
@@ -58,10 +54,18 @@ impl Engine {
     }
 }
 
+/// What a piece of work is told of the claim under which it runs.
+pub(crate) struct Started {
+    pub(crate) claimant: Claimant,
+    pub(crate) granted: Granted,
+    /// Where it finds the transaction in which it runs, if it does.
+    pub(crate) slot: Option<TransactionSlot>,
+}
+
 impl Run<'_> {
-    /// Where the work finds the transaction, in which it runs.
-    pub(crate) fn slot(&self) -> Option<TransactionSlot> {
-        self.transaction.as_ref().map(|transaction| transaction.slot())
+    pub(crate) fn started(&self) -> Started {
+        let slot = self.transaction.as_ref().map(|transaction| transaction.slot());
+        Started { claimant: self.claim.claimant, granted: self.granted, slot }
     }
 
     /// Commits the transaction with the record in it, or rolls it back.

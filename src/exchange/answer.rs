@@ -101,6 +101,6 @@ impl Exchange {
 }
 
 /// An upgrade, or a part of an answer: neither can be replayed.
-fn is_partial(status: StatusCode) -> bool {
+pub(super) fn is_partial(status: StatusCode) -> bool {
     matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::PARTIAL_CONTENT)
 }

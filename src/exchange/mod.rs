@@ -6,6 +6,7 @@ mod codec;
 mod future;
 mod headers;
 mod operation;
+mod payload;
 mod refuse;
 mod run;
 mod service;

@@ -1,14 +1,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::Response;
-
-use super::{Exchange, codec};
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use crate::store::{NoTransaction, SqlDatabase, Tx};
 use crate::{
-    body::Collected,
-    engine::Work,
-    store::Granted,
-    value::{Claimant, RecordKey, Retain, Settlement},
+    engine::{Started, Work},
+    value::{Payload, RecordKey, Retain, Settlement},
 };
 
 /// What a handler can see of the operation that it runs, and say about its own answer.
@@ -35,20 +31,13 @@ use crate::{
 pub struct Operation {
     work: Arc<Work>,
     key: RecordKey,
-    claimant: Claimant,
-    granted: Granted,
-    exchange: Arc<Exchange>,
+    started: Arc<Started>,
+    retention: Duration,
 }
 
 impl Operation {
-    pub(super) fn new(
-        exchange: Arc<Exchange>,
-        work: Arc<Work>,
-        key: RecordKey,
-        claimant: Claimant,
-        granted: Granted,
-    ) -> Self {
-        Self { work, key, claimant, granted, exchange }
+    pub(crate) fn new(work: Arc<Work>, key: RecordKey, started: Started, retention: Duration) -> Self {
+        Self { work, key, started: Arc::new(started), retention }
     }
 
     /// The key as it was extracted from the request.
@@ -69,6 +58,15 @@ impl Operation {
         &self.key
     }
 
+    /// A key for one step of this operation: for a call to another service, as its `Idempotency-Key`, or for a
+    /// [`run`](crate::Once::run) of its own.
+    ///
+    /// Every try of the operation gets the same one; see [`RecordKey::child_key`].
+    #[must_use]
+    pub fn child_key(&self, step: &str) -> String {
+        self.key.child_key(step)
+    }
+
     /// How many times the key was claimed since its record began: 1 for the first try.
     ///
     /// More than 1 means that a try before this one failed, or never came back, and may have left something behind. It
@@ -77,13 +75,13 @@ impl Operation {
     /// for other systems beyond the retention.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.granted.attempt
+        self.started.granted.attempt
     }
 
     /// Whether the try before this one never came back: its lease lapsed.
     #[must_use]
     pub fn is_takeover(&self) -> bool {
-        self.granted.takeover
+        self.started.granted.takeover
     }
 
     /// Resolves when the claim is lost to another, or when its lease has run out without a renewal, so that it may be.
@@ -104,20 +102,30 @@ impl Operation {
         self.work.wish(|wishes| wishes.retain = Some(Retain::For(retention)));
     }
 
-    /// What settles this operation with `response`, for those who settle by themselves, in a transaction of their own;
+    /// The transaction that the layer has opened, in transaction mode. It is taken out of the operation, and goes back
+    /// when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Where the layer is in another mode, its store is in another database, or the transaction is taken or has ended.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+    pub fn transaction<D: SqlDatabase>(&self) -> Result<Tx<D>, NoTransaction> {
+        Tx::take(self.started.slot.as_ref().ok_or(NoTransaction::NoLayer)?)
+    }
+
+    /// What settles this operation with `payload`, for those who settle by themselves, in a transaction of their own:
     /// see `SqlStore::settle_in`. Nothing is settled yet.
     ///
     /// It is kept for as long as [`keep_for`](Self::keep_for) or the policy says, whatever the policy thinks of keeping
     /// it.
     #[must_use]
-    pub fn settlement(&self, response: &Response<Bytes>) -> Settlement {
+    pub fn settlement(&self, payload: Payload) -> Settlement {
         let retention = match self.work.wishes().retain {
             Some(Retain::For(retention)) => retention,
-            _ => self.exchange.policy.retention,
+            _ => self.retention,
         };
-        let body = Collected { data: response.body().clone(), trailers: None };
-        let payload = codec::encode(response.status(), response.headers(), &body, &self.exchange.headers);
-        Settlement::new(self.claimant, Some(payload), retention)
+        Settlement::new(self.started.claimant, payload.into_bytes(), retention)
     }
 
     /// The answer is a stream: it goes to its client as it comes, and a duplicate hears that it was not retained.
@@ -133,8 +141,8 @@ impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operation")
             .field("key", &self.key)
-            .field("attempt", &self.granted.attempt)
-            .field("takeover", &self.granted.takeover)
+            .field("attempt", &self.started.granted.attempt)
+            .field("takeover", &self.started.granted.takeover)
             .finish_non_exhaustive()
     }
 }

@@ -66,7 +66,7 @@ impl Exchange {
             _ => Duration::ZERO,
         };
         let answer = match self.engine.admit(&work, &key, &claim, stage, patience).await {
-            Admission::Run(run) => return self.clone().handle(run, &work, &key, &claim, inner, parts, body).await,
+            Admission::Run(run) => return self.handle(run, &work, &key, &claim, inner, parts, body).await,
             Admission::Failed { running: None, .. } if self.fail_open => {
                 self.engine.report(&Event::FailedOpen { key: &key });
                 return pass(&mut inner, parts, body).await;
@@ -119,7 +119,7 @@ impl Exchange {
     /// Runs the handler under its claim and ends the claim.
     #[allow(clippy::too_many_arguments)]
     async fn handle<S, B, R>(
-        self: Arc<Self>,
+        &self,
         mut run: Run<'_>,
         work: &Arc<Work>,
         key: &RecordKey,
@@ -132,10 +132,8 @@ impl Exchange {
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
         R: Body<Data = Bytes>,
     {
-        parts.extensions.insert(Operation::new(self.clone(), work.clone(), key.clone(), claim.claimant, run.granted));
-        if let Some(slot) = run.slot() {
-            parts.extensions.insert(slot);
-        }
+        let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
+        parts.extensions.insert(operation);
         let request = Request::from_parts(parts, body);
         let handling = async {
             let response = inner.call(request).await?;

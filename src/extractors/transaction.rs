@@ -4,7 +4,10 @@ use axum::{
 };
 use http::{StatusCode, request::Parts};
 
-use crate::store::{NoTransaction, SqlDatabase, TransactionSlot, Tx};
+use crate::{
+    exchange::Operation,
+    store::{NoTransaction, SqlDatabase, Tx},
+};
 
 /// 500: the handler and its layers do not fit together.
 impl IntoResponse for NoTransaction {
@@ -19,6 +22,6 @@ impl<D: SqlDatabase, S: Sync> FromRequestParts<S> for Tx<D> {
     type Rejection = NoTransaction;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, NoTransaction> {
-        Self::take(parts.extensions.get::<TransactionSlot>().ok_or(NoTransaction::NoLayer)?)
+        parts.extensions.get::<Operation>().ok_or(NoTransaction::NoLayer)?.transaction()
     }
 }

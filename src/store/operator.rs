@@ -5,6 +5,7 @@ use super::{Finished, Store, StoreFuture};
 /// What those who run a store can do with it: look, reconcile, clean up.
 ///
 /// Nothing here is on a request's path. The rules of [`Store`] hold for these verbs too.
+/// A [`Reconciler`](crate::Reconciler) puts them to use.
 pub trait Operator: Store {
     /// Reads the record of `key`.
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>>;

@@ -60,7 +60,7 @@ pub enum Committed {
     RolledBack(StoreError),
 }
 
-/// Where work that runs in a transaction takes it from; a request extension of the HTTP layers.
+/// Where work that runs in a transaction takes it from; see `Operation::transaction`.
 ///
 /// It is handed over as what it is: `Tx::take` of an SQL store knows it again. Clones are the same place.
 #[derive(Clone)]

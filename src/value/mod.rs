@@ -8,10 +8,13 @@ mod fingerprint;
 mod identity;
 mod judge;
 mod key;
+mod payload;
 mod policy;
 mod record;
 mod refusal;
 
+#[cfg(feature = "json")]
+pub(crate) use self::payload::json_of;
 pub use self::{
     claim::{Binding, Claim, Issue, Release, Settlement},
     error::{KeyError, StoreError, StoreErrorKind},
@@ -20,6 +23,7 @@ pub use self::{
     identity::{Caller, Claimant},
     judge::{Head, Mismatch, Verdict, judge},
     key::RecordKey,
+    payload::Payload,
     policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, WhileRunning},
     record::{Entry, Filter, Record, State},
     refusal::Refusal,
@@ -27,5 +31,6 @@ pub use self::{
 pub(crate) use self::{
     digest::{Digest, hex},
     key::check_key,
+    payload::is_failure,
     policy::{Retain, UNRECONCILED, Wishes},
 };

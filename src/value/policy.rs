@@ -65,6 +65,8 @@ impl Policy {
     }
 
     /// At most once: every answer is kept, failures and panics too, and a lapsed claim is never taken over.
+    ///
+    /// What a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at least.
     pub fn at_most_once() -> Self {
         Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never)
     }
@@ -147,6 +149,20 @@ impl Policy {
 
     pub(crate) fn is_at_most_once(&self) -> bool {
         self.after_crash == AfterCrash::Never
+    }
+
+    /// Whether the outcome of something that is no HTTP request is kept. A closure sees it as 200 or 500, with `body`.
+    pub(crate) fn keeps_outcome(&self, wishes: Wishes, succeeded: bool, body: &[u8]) -> bool {
+        if let Some(retain) = wishes.retain {
+            return retain != Retain::No;
+        }
+        let status = if succeeded { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+        self.keep.keeps(&Answer { status, headers: &HeaderMap::new(), body, trailers: None })
+    }
+
+    /// When to come again while another runs that has this much left of its lease.
+    pub(crate) fn pause(&self, left: Duration) -> Duration {
+        self.retry_after.min(left).max(Duration::from_millis(1))
     }
 
     /// Whether a panic is remembered like an answer.

@@ -76,7 +76,7 @@ pub(crate) struct Process<D: Lab> {
     pub(crate) store: SqlStore<D>,
     pub(crate) handler: Arc<Handler<D>>,
     app: Router,
-    _place: Arc<D::Place>,
+    place: Arc<D::Place>,
 }
 
 pub(crate) struct Handler<D: Lab> {
@@ -92,7 +92,7 @@ impl<D: Lab> Clone for Process<D> {
             store: self.store.clone(),
             handler: Arc::clone(&self.handler),
             app: self.app.clone(),
-            _place: Arc::clone(&self._place),
+            place: Arc::clone(&self.place),
         }
     }
 }
@@ -124,7 +124,7 @@ impl<D: Lab> Process<D> {
         let handler = Arc::new(Handler { pool, started, gate, kept: Mutex::default() });
         let layer = adjust(IdempotencyLayer::transactional(store.clone()));
         let app = Router::new().route("/", post(handle::<D>).layer(layer)).with_state(Arc::clone(&handler));
-        Self { store, handler, app, _place: Arc::clone(place) }
+        Self { store, handler, app, place: Arc::clone(place) }
     }
 
     /// The status, and what a replay would show: whether it is one, and the attempt.
@@ -211,19 +211,14 @@ impl Told {
     }
 }
 
-async fn handle<D: Lab>(
-    State(handler): State<Arc<Handler<D>>>,
-    operation: Operation,
-    headers: HeaderMap,
-    slot: axum::Extension<tower_idempotency::store::TransactionSlot>,
-) -> Response {
+async fn handle<D: Lab>(State(handler): State<Arc<Handler<D>>>, operation: Operation, headers: HeaderMap) -> Response {
     let (key, mut tx) = (operation.key().to_owned(), None);
     let mut status = StatusCode::CREATED;
     let text = operation.attempt().to_string();
     for step in headers["x-do"].to_str().unwrap().split(';') {
         let (step, value) = step.split_once('=').unwrap_or((step, ""));
         if !matches!(step, "nothing" | "gate" | "status" | "second" | "break" | "long" | "panic") && tx.is_none() {
-            tx = Some(Tx::<D>::take(&slot).unwrap());
+            tx = Some(operation.transaction::<D>().unwrap());
         }
         let connection = tx.as_deref_mut();
         match (step, connection) {
@@ -238,7 +233,7 @@ async fn handle<D: Lab>(
             ("run", Some(connection)) => D::say(connection, value).await.unwrap(),
             ("savepoint", Some(connection)) => D::open_savepoint(connection).await,
             ("twice", _) => {
-                let error = Tx::<D>::take(&slot).unwrap_err();
+                let error = operation.transaction::<D>().unwrap_err();
                 assert_eq!(error, tower_idempotency::store::NoTransaction::Taken);
             }
             ("keep", _) => handler.kept.lock().unwrap().extend(tx.take()),

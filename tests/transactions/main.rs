@@ -1,7 +1,13 @@
 //! The effect and the record in one transaction, on every database: together or not at all.
-#![cfg(all(feature = "axum", feature = "testing", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
+#![cfg(all(
+    feature = "axum",
+    feature = "json",
+    feature = "testing",
+    any(feature = "mysql", feature = "postgres", feature = "sqlite")
+))]
 
 mod crashes;
+mod elsewhere;
 #[path = "../sql/folder.rs"]
 mod folder;
 mod lab;
@@ -58,6 +64,7 @@ macro_rules! what_holds_everywhere {
                 kept_beyond_the_answer, taken_twice, an_error_that_is_swallowed, ended_by_hand, committed_by_hand,
                 a_savepoint_left_open, of_another_database,
             },
+            elsewhere::{messages, functions},
             records::{
                 over_a_record_that_expired, over_one_that_was_released, over_a_lapsed_one, beside_a_living_one,
                 another_request_is_told, settled_by_the_handler,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_idempotency::Keep;
+use tower_idempotency::{IdempotencyLayer, Keep};
 
 use crate::lab::{Lab, Process};
 
@@ -44,7 +44,7 @@ pub(crate) async fn a_broken_answer_leaves_nothing<D: Lab>() {
 }
 
 pub(crate) async fn a_client_that_leaves_an_attached_run_leaves_nothing<D: Lab>() {
-    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.attached()).await;
+    let process = Process::<D>::with(&D::place().await, 8, IdempotencyLayer::attached).await;
     let client = process.spawn("a", "insert;gate");
     process.started().await;
     client.abort();

@@ -10,6 +10,8 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
+use tower_idempotency::IdempotencyLayer;
+
 use crate::{
     lab::{Lab, Process, same_for_lab},
     server::Server,
@@ -127,7 +129,7 @@ async fn another_scheme_of_locks_is_not_waited_for_for_ever() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_is_gone_within_a_query() {
     let place = Postgres::place().await;
-    let process = Process::<Postgres>::with(&place, 4, |layer| layer.attached()).await;
+    let process = Process::<Postgres>::with(&place, 4, IdempotencyLayer::attached).await;
     let client = process.spawn("a", "insert;run=SELECT pg_sleep(60)");
     let sleeping =
         "SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND query NOT LIKE '%activity%'";

@@ -48,7 +48,7 @@ impl Proxy {
 }
 
 async fn carry(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8>) {
-    let (mut asked, mut answered) = ([0; 65_536], [0; 65_536]);
+    let (mut asked, mut answered) = ([0; 8_192], [0; 8_192]);
     loop {
         tokio::select! {
             Ok(length @ 1..) = client.read(&mut asked) => {

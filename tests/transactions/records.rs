@@ -11,7 +11,7 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, Operation, RecordKey,
+    IdempotencyLayer, Operation, Payload, RecordKey,
     store::{Claim, Finished, Operator, Release, Settlement, SqlStore, Store},
 };
 
@@ -84,7 +84,7 @@ pub(crate) async fn settled_by_the_handler<D: Lab>() {
         let mut transaction = store.pool().begin().await.map_err(failed)?;
         D::say(&mut transaction, "INSERT INTO effects VALUES ('own')").await.map_err(failed)?;
         let response = Response::new(Bytes::from("paid"));
-        let settlement = operation.settlement(&response);
+        let settlement = operation.settlement(Payload::response(&response));
         if operation.key() == "stranger" {
             let nobody = Settlement::new(tower_idempotency::store::Claimant::random(), None, MINUTE);
             let lost = store.settle_in(&mut transaction, operation.record_key(), &nobody).await.unwrap();

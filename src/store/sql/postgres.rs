@@ -49,7 +49,7 @@ impl Driver for Postgres {
         quote: '"',
         placeholder: |number| format!("${number}"),
         enter: |text| {
-            let last = (1..).take_while(|number| text.contains(&format!("${number}"))).count();
+            let last = (1..32).take_while(|number| text.contains(&format!("${number}"))).count();
             format!("{} AND (SELECT pg_try_advisory_xact_lock(${}))", text.trim_end(), last + 1)
         },
     };

@@ -42,8 +42,7 @@ impl Table {
         digest.part(b"tower-idempotency");
         digest.part(self.to_string().as_bytes());
         digest.part(id);
-        let [a, b, c, d, e, f, g, h, ..] = digest.finish();
-        i64::from_be_bytes([a, b, c, d, e, f, g, h])
+        digest.finish().iter().take(8).fold(0, |number, &byte| number << 8 | i64::from(byte))
     }
 
     pub(super) fn index(&self, quote: char) -> String {

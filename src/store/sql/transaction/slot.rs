@@ -12,7 +12,8 @@ use super::{super::driver::Driver, open::Live};
 /// The transaction that the layer has opened, in the handler's hands.
 ///
 /// What is done in it is committed together with the record of the request, after the handler has answered, or not at
-/// all. It is an extractor with the feature `axum`; elsewhere [`take`](Self::take) it from the request's extensions.
+/// all. It is an extractor with the feature `axum`; elsewhere take it from the
+/// [`Operation`](crate::Operation::transaction).
 /// It dereferences to the connection of `sqlx`, which is what queries are executed on:
 ///
 /// ```

@@ -23,13 +23,13 @@ impl<D: Driver> SqlStore<D> {
     /// ```
     /// # #[cfg(feature = "axum")] {
     /// use axum::{body::Bytes, http::{Response, StatusCode}};
-    /// use tower_idempotency::{Operation, SqliteStore, store::Finished};
+    /// use tower_idempotency::{Operation, Payload, SqliteStore, store::Finished};
     ///
     /// async fn pay(store: SqliteStore, operation: Operation) -> Result<Response<Bytes>, sqlx::Error> {
     ///     let mut transaction = store.pool().begin().await?;
     ///     sqlx::query("INSERT INTO payments DEFAULT VALUES").execute(&mut *transaction).await?;
     ///     let response = Response::new(Bytes::from("paid"));
-    ///     let settlement = operation.settlement(&response);
+    ///     let settlement = operation.settlement(Payload::response(&response));
     ///     match store.settle_in(&mut transaction, operation.record_key(), &settlement).await {
     ///         Ok(Finished::Done) => transaction.commit().await.map(|()| response),
     ///         // The claim was lost to another: what was done here must not be kept.

@@ -1,0 +1,94 @@
+use std::time::Duration;
+
+use crate::value::{Mismatch, Refusal};
+
+/// What came of a message: the answer of a [`Consumer`](super::Consumer).
+///
+/// Whoever has no wishes of its own asks for the [`action`](Self::action):
+///
+/// | outcome | action |
+/// | --- | --- |
+/// | `Executed`, `AlreadyDone` | acknowledge |
+/// | `RunningElsewhere`, `Failed`, `Unavailable` | give back, with a delay |
+/// | `FailedForGood`, `Exhausted`, `NoKey`, `Mismatch`, `OutcomeUnknown` | dead-letter |
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "the broker has to be told"]
+#[non_exhaustive]
+pub enum Consumed<T, E> {
+    /// It was handled now. That is recorded, or will be in the background.
+    Executed(T),
+    /// It was handled before.
+    AlreadyDone,
+    /// Another one handles it, and may fail to: to acknowledge it now could lose it.
+    RunningElsewhere {
+        /// When to look again.
+        retry_after: Duration,
+    },
+    /// It was not handled. Its key is released, so that the next delivery runs.
+    Failed {
+        /// What the service said.
+        error: E,
+        /// How often it was tried, this time included.
+        attempt: u32,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// It was not handled, now or before, and the policy keeps failures: it never runs again.
+    FailedForGood {
+        /// What the service said; `None` where it said so before.
+        error: Option<E>,
+    },
+    /// It was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and not handled.
+    Exhausted {
+        /// What the service said at the last try; `None` where that try never came back.
+        error: Option<E>,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// It has no key, none that is valid, or no scope. Why: `key-missing`, `key-invalid` or `scope-missing`.
+    NoKey(Refusal),
+    /// Its key belongs to a message with other content.
+    Mismatch(Mismatch),
+    /// It was begun before, must not be begun again, and nobody knows how it ended. This is for [`Reconciler`]s.
+    ///
+    /// [`Reconciler`]: crate::Reconciler
+    OutcomeUnknown,
+    /// Whether it was handled before cannot be found out now, since the store is away or full. It was not handled.
+    Unavailable {
+        /// When to try again.
+        retry_after: Duration,
+    },
+}
+
+/// What to do with a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// The broker can forget it.
+    Acknowledge,
+    /// The broker should deliver it again.
+    GiveBack {
+        /// Not before this has passed.
+        delay: Duration,
+    },
+    /// The broker should put it aside: to deliver it again would change nothing.
+    DeadLetter,
+}
+
+impl<T, E> Consumed<T, E> {
+    /// What to do with the delivery.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        match *self {
+            Self::Executed(_) | Self::AlreadyDone => Action::Acknowledge,
+            Self::RunningElsewhere { retry_after: delay }
+            | Self::Failed { retry_after: delay, .. }
+            | Self::Unavailable { retry_after: delay } => Action::GiveBack { delay },
+            Self::FailedForGood { .. }
+            | Self::Exhausted { .. }
+            | Self::NoKey(_)
+            | Self::Mismatch(_)
+            | Self::OutcomeUnknown => Action::DeadLetter,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use super::Consumed;
+use crate::engine::Task;
+
+type Output<T, E> = Result<Consumed<T, E>, E>;
+
+/// What came of a message, to come.
+///
+/// # Cancellation
+///
+/// Dropped before the key is claimed, nothing has happened. Dropped after that, the rest of the work is handed to the
+/// Tokio runtime that it was called in and finished there, so that its outcome is recorded, and the message that is
+/// delivered again is found to be done. A layer that is [attached](super::ConsumerLayer::attached) drops the work
+/// instead, and its claim lapses.
+#[must_use = "futures do nothing unless polled"]
+pub struct ConsumerFuture<T: 'static, E: 'static>(Kind<T, E>);
+
+enum Kind<T: 'static, E: 'static> {
+    Ready(Option<Consumed<T, E>>),
+    Keyed(Task<Output<T, E>>),
+}
+
+// Neither is ever pinned: the task boxes what is.
+impl<T, E> Unpin for ConsumerFuture<T, E> {}
+
+impl<T, E> ConsumerFuture<T, E> {
+    pub(super) fn ready(consumed: Consumed<T, E>) -> Self {
+        Self(Kind::Ready(Some(consumed)))
+    }
+
+    pub(super) fn task(task: Task<Output<T, E>>) -> Self {
+        Self(Kind::Keyed(task))
+    }
+}
+
+impl<T, E> Future for ConsumerFuture<T, E> {
+    type Output = Output<T, E>;
+
+    /// # Panics
+    ///
+    /// Where the inner service panics, after its claim has been ended; and where it is polled after it was ready.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Kind::Ready(consumed) => match consumed.take() {
+                Some(consumed) => Poll::Ready(Ok(consumed)),
+                None => panic!("`ConsumerFuture` polled after it was ready"),
+            },
+            Kind::Keyed(task) => Pin::new(task).poll(cx),
+        }
+    }
+}
+
+impl<T, E> fmt::Debug for ConsumerFuture<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsumerFuture").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,27 @@
+use crate::value::KeyError;
+
+/// What a closure may give that takes the key out of a message.
+///
+/// `None` is a message without a key. The rules for keys hold for it: 1 to 255 bytes, no control characters.
+pub trait IntoKey {
+    /// The key, if there is one.
+    fn into_key(self) -> Result<Option<String>, KeyError>;
+}
+
+impl IntoKey for String {
+    fn into_key(self) -> Result<Option<String>, KeyError> {
+        Ok(Some(self))
+    }
+}
+
+impl IntoKey for Option<String> {
+    fn into_key(self) -> Result<Option<String>, KeyError> {
+        Ok(self)
+    }
+}
+
+impl<K: IntoKey> IntoKey for Result<K, KeyError> {
+    fn into_key(self) -> Result<Option<String>, KeyError> {
+        self?.into_key()
+    }
+}

@@ -1,0 +1,190 @@
+use std::{
+    fmt, mem,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tower_service::Service;
+
+use super::{Consumed, ConsumerFuture, layer::Settings};
+use crate::{
+    engine::{Errand, Fate, Performed, Started, Task, Work},
+    exchange::Operation,
+    value::{Claim, Event, Payload, RecordKey, Refusal, is_failure},
+};
+
+/// How long a message that failed stays away at most, unless `retry_after` is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A record that is to be forgotten: a store has no shorter time than this.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
+/// Handles each message once. Made by [`ConsumerLayer`](super::ConsumerLayer).
+///
+/// What came of a message is a [`Consumed`], an error of the service included. The service itself fails only where the
+/// inner one cannot become ready.
+pub struct Consumer<S, M> {
+    inner: S,
+    settings: Arc<Settings<M>>,
+}
+
+impl<S, M> Consumer<S, M> {
+    pub(super) fn new(inner: S, settings: Arc<Settings<M>>) -> Self {
+        Self { inner, settings }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, M> Service<M> for Consumer<S, M>
+where
+    S: Service<M> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+    M: Send + 'static,
+{
+    type Response = Consumed<S::Response, S::Error>;
+    type Error = S::Error;
+    type Future = ConsumerFuture<S::Response, S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    /// # Panics
+    ///
+    /// Where a closure of the layer panics. Nothing is claimed then.
+    fn call(&mut self, message: M) -> Self::Future {
+        let engine = self.settings.engine.clone();
+        let (key, claim) = match self.settings.claim(&message) {
+            Ok(claimed) => claimed,
+            Err(refusal) => {
+                engine.report(&Event::Refused { key: None, refusal: &refusal });
+                return ConsumerFuture::ready(Consumed::NoKey(refusal));
+            }
+        };
+        // The service that was asked for its readiness is the one to call.
+        let clone = self.inner.clone();
+        let inner = mem::replace(&mut self.inner, clone);
+        let work = Arc::new(Work::new());
+        let handled = self.settings.clone().handle(work.clone(), inner, message, key, claim);
+        ConsumerFuture::task(Task::new(engine, work, async move { Ok(handled.await) }))
+    }
+}
+
+impl<M> Settings<M> {
+    async fn handle<S>(
+        self: Arc<Self>,
+        work: Arc<Work>,
+        mut inner: S,
+        mut message: M,
+        key: RecordKey,
+        claim: Claim,
+    ) -> Consumed<S::Response, S::Error>
+    where
+        S: Service<M>,
+    {
+        let errand = Errand { key: &key, claim: &claim, policy: &self.policy, attached: self.attached };
+        let (settings, working, named) = (&self, &work, &key);
+        let job = move |started: Started| async move {
+            let granted = started.granted;
+            if settings.attempts.is_some_and(|most| granted.attempt > most) {
+                let attempts = granted.attempt - 1;
+                return (Consumed::Exhausted { error: None, attempts }, Fate::Release(AT_ONCE));
+            }
+            if let Some(operation) = &settings.operation {
+                operation(
+                    &mut message,
+                    Operation::new(working.clone(), named.clone(), started, settings.policy.retention),
+                );
+            }
+            let outcome = inner.call(message).await;
+            settings.ended(working, outcome, granted.attempt)
+        };
+        let performed = self.engine.perform(&work, errand, job).await;
+        match performed {
+            Performed::Ran(consumed) => consumed,
+            Performed::Settled(payload) => {
+                self.engine.report(&Event::Replayed { key: &key });
+                if is_failure(payload.as_ref()) {
+                    Consumed::FailedForGood { error: None }
+                } else {
+                    Consumed::AlreadyDone
+                }
+            }
+            Performed::Refused(refusal) => {
+                self.engine.report(&Event::Refused { key: Some(&key), refusal: &refusal });
+                self.refused(refusal)
+            }
+        }
+    }
+
+    /// What came of a message that was run, and what becomes of its record.
+    fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Fate) {
+        let kept = self.policy.keeps_outcome(work.wishes(), outcome.is_ok(), b"");
+        match outcome {
+            Ok(response) => {
+                let fate = if kept {
+                    Fate::Settle(Payload::done().into_bytes())
+                } else {
+                    Fate::Release(self.policy.released_for())
+                };
+                (Consumed::Executed(response), fate)
+            }
+            Err(error) if kept => {
+                (Consumed::FailedForGood { error: Some(error) }, Fate::Settle(Payload::failed().into_bytes()))
+            }
+            Err(error) if self.attempts.is_some_and(|most| attempt >= most) => {
+                (Consumed::Exhausted { error: Some(error), attempts: attempt }, Fate::Release(AT_ONCE))
+            }
+            Err(error) => {
+                let retry_after = self.pause(attempt);
+                (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.policy.released_for()))
+            }
+        }
+    }
+
+    fn pause(&self, attempt: u32) -> Duration {
+        let doubled = self.policy.retry_after.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+        doubled.min(LONGEST_PAUSE.max(self.policy.retry_after))
+    }
+
+    fn refused<T, E>(&self, refusal: Refusal) -> Consumed<T, E> {
+        match refusal {
+            Refusal::InProgress(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
+            Refusal::KeyReused(mismatch) => Consumed::Mismatch(mismatch),
+            Refusal::OutcomeUnknown => Consumed::OutcomeUnknown,
+            Refusal::StoreUnavailable | Refusal::StoreFull => {
+                Consumed::Unavailable { retry_after: self.policy.retry_after }
+            }
+            refusal => Consumed::NoKey(refusal),
+        }
+    }
+}
+
+impl<S: Clone, M> Clone for Consumer<S, M> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), settings: self.settings.clone() }
+    }
+}
+
+impl<S: fmt::Debug, M> fmt::Debug for Consumer<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").field("inner", &self.inner).field("settings", &self.settings).finish()
+    }
+}

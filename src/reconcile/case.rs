@@ -1,0 +1,142 @@
+use std::{future::Future, time::Duration};
+
+use bytes::Bytes;
+use tokio::time::{sleep, timeout};
+
+use super::{Abandoned, Resolution, reconciler::Desk};
+use crate::{
+    RecordKey, Refusal,
+    engine::{CatchUnwind, Errand, Fate, Performed, Work},
+    store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
+    value::{Digest, hex},
+};
+
+/// Where the claims of reconcilers are kept, beside the records that they are about.
+const ROUTE: &str = "tower-idempotency/reconcile";
+
+/// How long it is remembered who had a record that is no longer abandoned.
+const AFTERWARDS: Duration = Duration::from_secs(60);
+
+/// How long a release remembers the attempts.
+const RELEASED: Duration = Duration::from_secs(60 * 60);
+
+const TRIES: u32 = 3;
+
+/// How one record ended, for this sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Settled,
+    Released,
+    Left,
+    Skipped,
+    Failed,
+}
+
+impl Ended {
+    /// How a record would end.
+    pub(super) fn of(resolution: &Resolution) -> Self {
+        match resolution {
+            Resolution::Settle(_) => Self::Settled,
+            Resolution::Release => Self::Released,
+            Resolution::Leave => Self::Left,
+        }
+    }
+}
+
+/// Whether a record is a reconciler's own claim.
+pub(super) fn is_own(key: &RecordKey) -> bool {
+    key.route() == ROUTE
+}
+
+/// Names what one process at a time works at: a record under one claimant. `None` is not to be expected.
+pub(super) fn case_of(entry: &Entry) -> Option<RecordKey> {
+    let mut digest = Digest::new();
+    digest.part(entry.key.as_bytes());
+    digest.part(&entry.record.claimant.to_bytes());
+    RecordKey::new(ROUTE, None, &hex(&digest.finish())).ok()
+}
+
+impl Desk {
+    /// Works at a case that no other process has in hand.
+    ///
+    /// Its claim is kept for as long as that takes. A case that is left stays settled for as long as it is to be left
+    /// alone, whichever process asks.
+    pub(super) async fn alone(&self, case: RecordKey, working: impl Future<Output = Ended>) -> Ended {
+        let policy = self.policy.clone().retention(self.pause(&case));
+        let claim = Claim::new(policy.lease, policy.horizon());
+        let errand = Errand { key: &case, claim: &claim, policy: &policy, attached: true };
+        let job = |_| async move {
+            let ended = working.await;
+            let fate = match ended {
+                Ended::Left | Ended::Failed => Fate::Settle(None),
+                Ended::Settled | Ended::Released | Ended::Skipped => Fate::Release(AFTERWARDS),
+            };
+            (ended, fate)
+        };
+        match self.engine.perform(&Work::new(), errand, job).await {
+            Performed::Ran(ended) => {
+                if matches!(ended, Ended::Left | Ended::Failed) {
+                    self.leave(case);
+                }
+                ended
+            }
+            Performed::Settled(_) | Performed::Refused(Refusal::InProgress(_)) => Ended::Skipped,
+            Performed::Refused(_) => Ended::Failed,
+        }
+    }
+
+    /// Brings an abandoned record to an end.
+    pub(super) async fn resolve(&self, entry: Entry) -> Ended {
+        let seen = entry.record.claimant;
+        // It may have ended between the list and the claim, in another process's hands too.
+        let entry = match timeout(self.engine.store_timeout, self.operator.inspect(&entry.key)).await {
+            Ok(Ok(Some(record))) if record.is_abandoned() && record.claimant == seen => Entry::new(entry.key, record),
+            Ok(Ok(_)) => return Ended::Skipped,
+            Ok(Err(_)) | Err(_) => return Ended::Failed,
+        };
+        let key = entry.key.clone();
+        let resolution = self.ask(entry, false).await;
+        let ended = self.carry_out(&key, seen, resolution).await;
+        #[cfg(feature = "tracing")]
+        tracing::info!(key = key.log_id(), outcome = ?ended, "reconciled");
+        ended
+    }
+
+    /// What the application says. Its panics are for the hook to tell of.
+    pub(super) async fn ask(&self, entry: Entry, dry_run: bool) -> Resolution {
+        let asked = async move { (self.application)(Abandoned { entry, dry_run }).await };
+        CatchUnwind::new(asked).await.unwrap_or(Resolution::Leave)
+    }
+
+    async fn carry_out(&self, key: &RecordKey, seen: Claimant, resolution: Resolution) -> Ended {
+        // One for all tries, so that the store knows a repetition.
+        let own = Claimant::random();
+        match resolution {
+            Resolution::Settle(payload) => {
+                let payload: Option<Bytes> = payload.into();
+                let settlement = Settlement::new(own, payload, self.retention);
+                self.insist(Ended::Settled, || self.operator.settle_as(key, seen, &settlement)).await
+            }
+            Resolution::Release => {
+                let release = Release::new(own, self.retention.min(RELEASED));
+                self.insist(Ended::Released, || self.operator.release_as(key, seen, &release)).await
+            }
+            Resolution::Leave => Ended::Left,
+        }
+    }
+
+    async fn insist<'a>(&self, done: Ended, call: impl Fn() -> StoreFuture<'a, Finished>) -> Ended {
+        for again in 0..TRIES {
+            if again > 0 {
+                sleep(Duration::from_millis(100) * again).await;
+            }
+            match timeout(self.engine.store_timeout, call()).await {
+                Ok(Ok(Finished::Done | Finished::AlreadyDone)) => return done,
+                Ok(Ok(Finished::Refused(_))) => break,
+                Ok(Err(error)) if !error.is_temporary() => break,
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+        Ended::Failed
+    }
+}

@@ -1,0 +1,300 @@
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::Notify, task::JoinSet, time::timeout};
+
+use super::{
+    Abandoned, Resolution, Sweep,
+    case::{Ended, case_of, is_own},
+};
+use crate::{
+    Policy, RecordKey, StoreError, StoreErrorKind,
+    engine::Engine,
+    store::{Filter, Operator},
+};
+
+/// How many records are asked of the store at a time.
+const PAGE: usize = 100;
+
+/// Finds what was begun and never ended, and asks the application about it.
+///
+/// The closure finds out how the operation ended, from the other side's records, and says what becomes of ours:
+///
+/// ```
+/// # use bytes::Bytes;
+/// # use http::Response;
+/// # async fn payment_of(order: &str) -> Result<Option<String>, String> { Ok(Some(format!("payment of {order}"))) }
+/// use tower_idempotency::{MemoryStore, Payload, Reconciler, reconcile::Resolution};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tower_idempotency::StoreError> {
+/// let reconciler = Reconciler::new(MemoryStore::new(), |abandoned| async move {
+///     match payment_of(abandoned.key().key()).await {
+///         Ok(Some(payment)) => Resolution::Settle(Payload::response(&Response::new(Bytes::from(payment)))),
+///         Ok(None) => Resolution::Release,
+///         Err(_) => Resolution::Leave,
+///     }
+/// })
+/// .only(|abandoned| abandoned.key().route() == "/payments");
+///
+/// let sweep = reconciler.run_once().await?;
+/// assert_eq!(sweep.settled, 0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # One process at a time
+///
+/// Each process may have a reconciler. Before it asks about a record, it claims it for itself in the same store, by a
+/// lease that it renews while the application works, and looks at the record once more. A process that stands still past
+/// its lease can be overtaken, as everywhere; then the application is asked twice, and the store takes one answer. A
+/// runner that comes back meanwhile keeps its record, and the answer is not taken either.
+///
+/// A record that is [left](Resolution::Leave) is left by all processes for the same time.
+///
+/// # Where it runs
+///
+/// Inside a Tokio runtime with its timer on; the closure's futures are tasks of it. A future of this type that is
+/// dropped aborts them, and their claims lapse.
+#[derive(Clone)]
+#[must_use = "it does nothing until it is run"]
+pub struct Reconciler {
+    desk: Desk,
+    only: Option<Arc<Only>>,
+    concurrency: usize,
+    dry_run: bool,
+}
+
+type Only = dyn Fn(&Abandoned) -> bool + Send + Sync;
+type Asked = Pin<Box<dyn Future<Output = Resolution> + Send>>;
+
+/// Where one record is worked at.
+#[derive(Clone)]
+pub(super) struct Desk {
+    pub(super) operator: Arc<dyn Operator>,
+    pub(super) engine: Engine,
+    pub(super) application: Arc<dyn Fn(Abandoned) -> Asked + Send + Sync>,
+    /// Of the claims of cases.
+    pub(super) policy: Policy,
+    /// Of the records that are settled.
+    pub(super) retention: Duration,
+    backoff: (Duration, Duration),
+    /// How often a case was left.
+    left: Arc<Mutex<HashMap<RecordKey, u32>>>,
+}
+
+impl Reconciler {
+    /// Looks into `store`, and asks `application` about each abandoned record that it finds.
+    ///
+    /// A panic of the closure leaves the record. It should bound its own time: a record in its hands is in nobody else's.
+    pub fn new<F>(store: impl Operator, application: impl Fn(Abandoned) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Resolution> + Send + 'static,
+    {
+        let operator: Arc<dyn Operator> = Arc::new(store);
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        Self {
+            desk: Desk {
+                engine: Engine::new(operator.clone()),
+                operator,
+                application: Arc::new(move |abandoned| Box::pin(application(abandoned))),
+                policy: Policy::default(),
+                retention: minutes(24 * 60),
+                backoff: (minutes(1), minutes(60)),
+                left: Arc::default(),
+            },
+            only: None,
+            concurrency: 4,
+            dry_run: false,
+        }
+    }
+
+    /// Which records are asked about, such as those of one route. By default all that are abandoned.
+    pub fn only(self, only: impl Fn(&Abandoned) -> bool + Send + Sync + 'static) -> Self {
+        Self { only: Some(Arc::new(only)), ..self }
+    }
+
+    /// How many records are in the application's hands at once, from this reconciler. Default: 4.
+    ///
+    /// # Panics
+    ///
+    /// Where `concurrency` is 0.
+    #[track_caller]
+    pub fn concurrency(self, concurrency: usize) -> Self {
+        assert!(concurrency > 0, "a reconciler that never asks");
+        Self { concurrency, ..self }
+    }
+
+    /// How long a record that was left is not asked about: at first, doubled each time, and at most. Default: a minute,
+    /// an hour.
+    pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
+        self.desk.backoff = (first, most);
+        self
+    }
+
+    /// How long a record that is settled answers duplicates from then on. Default: 24 hours.
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.desk.retention = retention;
+        self
+    }
+
+    /// How long a record stays in the hands of a reconciler that gives no sign of life. Default: 30 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Where `lease` is less than a millisecond.
+    #[track_caller]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.desk.policy = self.desk.policy.lease(lease);
+        self
+    }
+
+    /// How long the store may take for an answer. Default: 5 seconds.
+    pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.desk.engine.store_timeout = timeout;
+        self
+    }
+
+    /// The application is asked, told that it is a [dry run](Abandoned::is_dry_run), and nothing is claimed or written.
+    ///
+    /// What it says is counted. It may be asked about records that another process has in its hands.
+    pub fn dry_run(self) -> Self {
+        Self { dry_run: true, ..self }
+    }
+
+    /// Looks once through all records that are abandoned now.
+    ///
+    /// # Errors
+    ///
+    /// Where the store does not list them. What was begun by then has been brought to its end.
+    pub async fn run_once(&self) -> Result<Sweep, StoreError> {
+        self.sweep(&AtomicBool::new(false)).await
+    }
+
+    /// Looks through all records every `interval`, until `stop` resolves: what is in hand by then is brought to its end,
+    /// and nothing further is begun.
+    ///
+    /// A store that fails is asked again after the interval.
+    pub async fn run(&self, interval: Duration, stop: impl Future<Output = ()>) {
+        let (stopping, awake) = (AtomicBool::new(false), Notify::new());
+        let mut working = pin!(async {
+            while !stopping.load(SeqCst) {
+                let swept = self.sweep(&stopping).await;
+                #[cfg(feature = "tracing")]
+                match &swept {
+                    Ok(sweep) => tracing::debug!(?sweep, "reconciled"),
+                    Err(error) => tracing::warn!(error = error as &dyn std::error::Error, "could not reconcile"),
+                }
+                drop(swept);
+                // Whether it was the time or the word makes no difference.
+                let _ = timeout(interval, awake.notified()).await;
+            }
+        });
+        let mut stop = pin!(stop);
+        poll_fn(|cx| {
+            if !stopping.load(SeqCst) && stop.as_mut().poll(cx).is_ready() {
+                stopping.store(true, SeqCst);
+                awake.notify_one();
+            }
+            working.as_mut().poll(cx)
+        })
+        .await;
+    }
+
+    async fn sweep(&self, stopping: &AtomicBool) -> Result<Sweep, StoreError> {
+        let (mut sweep, mut tasks, mut seen) = (Sweep::default(), JoinSet::new(), HashSet::new());
+        let mut after = None;
+        let listed = loop {
+            let page = self.desk.operator.list(Filter::Abandoned, after, PAGE);
+            let page = match timeout(self.desk.engine.store_timeout, page).await {
+                Ok(Ok(page)) => page,
+                Ok(Err(error)) => break Err(error),
+                Err(_) => break Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),
+            };
+            for entry in page.entries.into_iter().filter(|entry| !is_own(&entry.key)) {
+                let abandoned = Abandoned { entry, dry_run: self.dry_run };
+                if self.only.as_ref().is_some_and(|only| !only(&abandoned)) {
+                    continue;
+                }
+                let entry = abandoned.entry;
+                // The store may list one twice.
+                let Some(case) = case_of(&entry).filter(|case| seen.insert(case.clone())) else { continue };
+                while tasks.len() >= self.concurrency {
+                    one_ends(&mut tasks, &mut sweep).await;
+                }
+                if stopping.load(SeqCst) {
+                    break;
+                }
+                let (desk, dry_run) = (self.desk.clone(), self.dry_run);
+                tasks.spawn(async move {
+                    if dry_run {
+                        return Ended::of(&desk.ask(entry, true).await);
+                    }
+                    desk.alone(case, desk.resolve(entry)).await
+                });
+            }
+            after = page.next;
+            if after.is_none() || stopping.load(SeqCst) {
+                break Ok(());
+            }
+        };
+        while !tasks.is_empty() {
+            one_ends(&mut tasks, &mut sweep).await;
+        }
+        listed?;
+        if !stopping.load(SeqCst) {
+            self.desk.forget_all_but(&seen);
+        }
+        Ok(sweep)
+    }
+}
+
+async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut Sweep) {
+    if let Some(ended) = tasks.join_next().await {
+        // Tasks panic or are aborted only with the runtime.
+        sweep.count(ended.unwrap_or(Ended::Failed));
+    }
+}
+
+impl Desk {
+    /// How long a case is left alone if it is left now.
+    pub(super) fn pause(&self, case: &RecordKey) -> Duration {
+        let times = self.left().get(case).copied().unwrap_or(0);
+        let (first, most) = self.backoff;
+        first.saturating_mul(1 << times.min(20)).min(most).max(Duration::from_millis(1))
+    }
+
+    pub(super) fn leave(&self, case: RecordKey) {
+        let mut left = self.left();
+        let times = left.entry(case).or_default();
+        *times = times.saturating_add(1);
+    }
+
+    fn forget_all_but(&self, seen: &HashSet<RecordKey>) {
+        self.left().retain(|case, _| seen.contains(case));
+    }
+
+    fn left(&self) -> std::sync::MutexGuard<'_, HashMap<RecordKey, u32>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Reconciler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reconciler")
+            .field("concurrency", &self.concurrency)
+            .field("dry_run", &self.dry_run)
+            .field("retention", &self.desk.retention)
+            .field("backoff", &self.desk.backoff)
+            .finish_non_exhaustive()
+    }
+}

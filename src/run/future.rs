@@ -1,0 +1,42 @@
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use super::RunError;
+use crate::engine::Task;
+
+/// The value of a [`run`](super::Once::run), to come.
+///
+/// # Cancellation
+///
+/// Dropped before the key is claimed, nothing has happened. Dropped after that, the rest of the work is handed to the
+/// Tokio runtime that it was called in and finished there, and the next try gets its value.
+/// [`Once::attached`](super::Once::attached) drops the work instead, and its claim lapses.
+#[must_use = "futures do nothing unless polled"]
+pub struct RunFuture<T: 'static, E: 'static>(Task<Result<T, RunError<E>>>);
+
+impl<T, E> RunFuture<T, E> {
+    pub(super) fn new(task: Task<Result<T, RunError<E>>>) -> Self {
+        Self(task)
+    }
+}
+
+impl<T, E> Future for RunFuture<T, E> {
+    type Output = Result<T, RunError<E>>;
+
+    /// # Panics
+    ///
+    /// Where the function panics, after its claim has been ended; and where it is polled after it was ready.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+impl<T, E> fmt::Debug for RunFuture<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunFuture").finish_non_exhaustive()
+    }
+}

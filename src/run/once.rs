@@ -1,0 +1,206 @@
+use std::{future::Future, sync::Arc, time::Duration};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{RunError, RunFuture, work};
+use crate::{
+    engine::{Engine, Leftovers, Task, Work},
+    exchange::Operation,
+    store::{Store, TransactionalStore},
+    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal},
+};
+
+/// Runs functions once for a key, and gives duplicates the value of the first.
+///
+/// It is cheap to clone: build one, and let a call adjust a clone.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use tower_idempotency::{MemoryStore, Once};
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// struct Invoice {
+///     number: u32,
+/// }
+///
+/// async fn write(number: u32) -> Result<Invoice, String> {
+///     Ok(Invoice { number })
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let invoices = Once::new(MemoryStore::new(), "invoices");
+///
+/// let first = invoices.run("2026-11/ann", |_| write(1)).await.unwrap();
+/// // The job runs again, and writes no second invoice.
+/// let again = invoices.run("2026-11/ann", |_| write(2)).await.unwrap();
+/// assert_eq!(first, again);
+/// # }
+/// ```
+///
+/// # Steps
+///
+/// What a function does elsewhere, it does under a key that is derived from its own, so that a second attempt repeats
+/// the call and not its effect:
+///
+/// ```
+/// # use tower_idempotency::{MemoryStore, Once};
+/// # async fn charge(idempotency_key: &str) -> Result<u32, String> { assert_eq!(idempotency_key.len(), 64); Ok(7) }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let store = MemoryStore::new();
+/// let (orders, mails) = (Once::new(store.clone(), "orders"), Once::new(store, "mails"));
+///
+/// let charged = orders
+///     .run("7f0c", |order| async move {
+///         // To a service that takes a key.
+///         let charge = charge(&order.child_key("charge-card")).await?;
+///         // For something that takes none.
+///         let mail = |_| async { Ok::<_, String>("sent".to_owned()) };
+///         mails.run(&order.child_key("mail"), mail).await.map_err(|error| error.to_string())?;
+///         Ok::<_, String>(charge)
+///     })
+///     .await;
+/// assert_eq!(charged, Ok(7));
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing until something is run"]
+pub struct Once {
+    engine: Arc<Engine>,
+    policy: Policy,
+    name: Arc<str>,
+    scope: Option<Arc<str>>,
+    fingerprint: Fingerprint,
+    attached: bool,
+}
+
+impl Once {
+    /// Runs functions whose records are in `store`. The policy is [`Policy::replay`].
+    ///
+    /// `name` says what is run: the same key under another name is another operation.
+    pub fn new(store: impl Store, name: impl Into<Arc<str>>) -> Self {
+        Self::on(Engine::new(store), name)
+    }
+
+    /// Runs functions in transactions of the database of `store`: what they do in
+    /// [`Operation::transaction`](crate::Operation::transaction) and the record of their value are committed together,
+    /// or neither is.
+    pub fn transactional(store: impl TransactionalStore, name: impl Into<Arc<str>>) -> Self {
+        Self::on(Engine::transactional(store), name)
+    }
+
+    fn on(engine: Engine, name: impl Into<Arc<str>>) -> Self {
+        Self {
+            engine: Arc::new(engine),
+            policy: Policy::replay(),
+            name: name.into(),
+            scope: None,
+            fingerprint: Fingerprint::OFF,
+            attached: false,
+        }
+    }
+
+    /// Whose key it is, such as a tenant's. By default a key is one and the same for all.
+    pub fn scope(self, scope: impl Into<Arc<str>>) -> Self {
+        Self { scope: Some(scope.into()), ..self }
+    }
+
+    /// What the function is asked for: another one under the same key is refused (`key-reused`).
+    ///
+    /// By default the key alone decides.
+    pub fn fingerprint(self, fingerprint: Fingerprint) -> Self {
+        Self { fingerprint, ..self }
+    }
+
+    /// All axes at once, with times and limits.
+    ///
+    /// An answer of [`OnDuplicate::Respond`](crate::OnDuplicate) or [`WhileRunning::Respond`](crate::WhileRunning) is
+    /// for HTTP: here it refuses. A closure of [`Keep::When`](crate::Keep) sees 200 for a value, with its JSON, and 500
+    /// for an error. The response limit is for the value's JSON.
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// How long a value answers duplicates; see [`Policy::retention`].
+    pub fn retention(self, retention: Duration) -> Self {
+        let policy = self.policy.clone().retention(retention);
+        self.policy(policy)
+    }
+
+    /// How long a running function keeps its key without a sign of life; see [`Policy::lease`].
+    ///
+    /// # Panics
+    ///
+    /// Where `lease` is less than a millisecond.
+    #[track_caller]
+    pub fn lease(self, lease: Duration) -> Self {
+        let policy = self.policy.clone().lease(lease);
+        self.policy(policy)
+    }
+
+    /// How long the store may take for an answer. Default: 5 seconds.
+    pub fn store_timeout(self, timeout: Duration) -> Self {
+        self.with_engine(|engine| engine.store_timeout = timeout)
+    }
+
+    /// The work is dropped with its future, and its claim lapses, instead of being finished.
+    pub fn attached(self) -> Self {
+        Self { attached: true, ..self }
+    }
+
+    /// What bounds, counts and awaits the work whose future was dropped. Clones share one.
+    pub fn leftovers(self, leftovers: Leftovers) -> Self {
+        self.with_engine(|engine| engine.leftovers = leftovers)
+    }
+
+    /// Is told what happens.
+    pub fn observer(self, observer: impl Observer) -> Self {
+        self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
+    }
+
+    /// Runs `function`, unless it ran under this key before: then its value comes from the store.
+    ///
+    /// An error releases the key, so that the next try runs, unless the policy keeps it: then it never runs again, and
+    /// duplicates hear `handler-failed`, without the error. A failure that is an answer, such as a card that was
+    /// declined, is better given as a value: `Ok(Err(declined))` is kept and replayed.
+    ///
+    /// A value that cannot be written as JSON, or is longer than [`Policy::response_limit`], is given to this caller, and
+    /// duplicates hear `response-not-retained`; so do those whose type cannot be read from what was kept.
+    ///
+    /// # Errors
+    ///
+    /// What `function` gave, or why it was not run: the key is invalid (1 to 255 bytes, no control characters), belongs
+    /// to another fingerprint, or is running; the value was not kept; the outcome is unknown; the store does not answer.
+    /// A run that was overtaken gets what the record says.
+    ///
+    /// # Panics
+    ///
+    /// Where `function` panics, once its claim has been ended, and outside a Tokio runtime with its timer on.
+    pub fn run<T, E, F>(&self, key: &str, function: impl FnOnce(Operation) -> F + Send + 'static) -> RunFuture<T, E>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        E: Send + 'static,
+        F: Future<Output = Result<T, E>> + Send,
+    {
+        let key = RecordKey::new(&self.name, self.scope.as_deref(), key).map_err(Refusal::KeyInvalid);
+        let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
+        claim.at_most_once = self.policy.is_at_most_once();
+        claim.fingerprint = self.fingerprint;
+        let (engine, policy, attached) = (self.engine.clone(), self.policy.clone(), self.attached);
+        let work = Arc::new(Work::new());
+        let working = work.clone();
+        let running = async move {
+            match key {
+                Ok(key) => work::run(&engine, &working, &policy, attached, &key, &claim, function).await,
+                Err(refusal) => Err(RunError::Refused(refusal)),
+            }
+        };
+        RunFuture::new(Task::new(self.engine.clone(), work, running))
+    }
+
+    fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {
+        change(Arc::make_mut(&mut self.engine));
+        self
+    }
+}

@@ -1,0 +1,136 @@
+use std::fmt;
+
+use bytes::Bytes;
+
+/// What a settled record has for its duplicates.
+///
+/// Whoever runs something behind one of the crate's edges needs none: the edges pack what came of it. It is for those
+/// who settle in a runner's place, with [`Operator::settle_as`](crate::store::Operator::settle_as) or a
+/// [`Reconciler`](crate::Reconciler), and it has to be of the kind that the operation's own edge reads:
+///
+/// | operation | payload | its duplicate |
+/// | --- | --- | --- |
+/// | HTTP request | [`response`](Self::response) | gets this answer, marked as a replay |
+/// | message | [`done`](Self::done) | is acknowledged |
+/// | message | [`failed`](Self::failed) | is dead-lettered |
+/// | function | [`value`](Self::value) | gets this value |
+/// | function | [`failed`](Self::failed) | hears `handler-failed` |
+/// | any | [`tombstone`](Self::tombstone) | an HTTP request or a function hears `response-not-retained`; a message is acknowledged |
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use bytes::Bytes;
+/// use http::{Response, StatusCode};
+/// use tower_idempotency::{Payload, store::{Claimant, Settlement}};
+///
+/// let mut paid = Response::new(Bytes::from_static(b"payment 7"));
+/// *paid.status_mut() = StatusCode::CREATED;
+/// let day = Duration::from_secs(24 * 60 * 60);
+/// let settlement = Settlement::new(Claimant::random(), Payload::response(&paid).into(), day);
+/// assert!(settlement.payload.is_some());
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[must_use = "a payload does nothing until a record is settled with it"]
+pub struct Payload(Option<Bytes>);
+
+/// No version of an HTTP answer's packing begins with it.
+const OF_NO_REQUEST: u8 = 0x81;
+const DONE: &[u8] = &[OF_NO_REQUEST, 0];
+const FAILED: &[u8] = &[OF_NO_REQUEST, 1];
+#[cfg(feature = "json")]
+const VALUE: &[u8] = &[OF_NO_REQUEST, 2];
+
+impl Payload {
+    /// It ran, and there is nothing to answer with.
+    pub const fn tombstone() -> Self {
+        Self(None)
+    }
+
+    /// The message was handled.
+    pub const fn done() -> Self {
+        Self(Some(Bytes::from_static(DONE)))
+    }
+
+    /// It ran and failed, and must not run again.
+    pub const fn failed() -> Self {
+        Self(Some(Bytes::from_static(FAILED)))
+    }
+
+    /// The function gave this value.
+    ///
+    /// # Errors
+    ///
+    /// Where `value` cannot be written as JSON.
+    #[cfg(feature = "json")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+    pub fn value<T: serde::Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        let mut bytes = VALUE.to_vec();
+        serde_json::to_writer(&mut bytes, value)?;
+        Ok(Self(Some(bytes.into())))
+    }
+
+    /// What an edge has packed.
+    pub(crate) const fn packed(bytes: Bytes) -> Self {
+        Self(Some(bytes))
+    }
+
+    /// The bytes that a store keeps; `None` for a tombstone.
+    #[must_use]
+    pub fn into_bytes(self) -> Option<Bytes> {
+        self.0
+    }
+}
+
+impl From<Payload> for Option<Bytes> {
+    fn from(payload: Payload) -> Self {
+        payload.into_bytes()
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(bytes) => write!(f, "Payload({} bytes)", bytes.len()),
+            None => f.write_str("Payload(tombstone)"),
+        }
+    }
+}
+
+/// Whether a kept payload says that it ran and failed.
+pub(crate) fn is_failure(payload: Option<&Bytes>) -> bool {
+    payload.is_some_and(|bytes| bytes == FAILED)
+}
+
+/// The JSON of a function's value, where that is what was kept.
+#[cfg(feature = "json")]
+pub(crate) fn json_of(payload: &[u8]) -> Option<&[u8]> {
+    payload.strip_prefix(VALUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_apart() {
+        assert!(is_failure(Payload::failed().into_bytes().as_ref()));
+        for other in [Payload::tombstone(), Payload::done()] {
+            assert!(!is_failure(other.into_bytes().as_ref()));
+        }
+    }
+
+    #[cfg(feature = "json")]
+    #[test]
+    fn a_value_is_its_json() {
+        let kept = Payload::value(&("order", 7)).unwrap().into_bytes().unwrap();
+        assert_eq!(json_of(&kept), Some(&br#"["order",7]"#[..]));
+        assert_eq!(json_of(DONE), None);
+        assert!(!is_failure(Some(&kept)));
+    }
+
+    #[test]
+    fn debug_shows_no_content() {
+        assert_eq!(format!("{:?}", Payload::done()), "Payload(2 bytes)");
+    }
+}

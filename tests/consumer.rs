@@ -1,0 +1,428 @@
+//! Messages are handled once, and each outcome says what to do with the delivery.
+#![cfg(all(feature = "memory", feature = "testing"))]
+
+use std::{
+    future::{Ready, pending, ready},
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+use tower::{Layer, Service, ServiceExt};
+use tower_idempotency::{
+    ConsumerLayer, Fingerprint, Keep, KeyError, Leftovers, MemoryStore, Mismatch, Operation, Payload, Policy,
+    RecordKey, Refusal, StoreErrorKind, StoreVerb, WhileRunning,
+    consumer::{Action, Consumed},
+    store::{Claimant, Operator, Settlement, State},
+    testing::{Faults, FaultyStore},
+};
+
+const LEASE: Duration = Duration::from_secs(30);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug, Default)]
+struct Order {
+    id: &'static str,
+    amount: u32,
+    takes: Duration,
+    end: End,
+    operation: Option<Operation>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum End {
+    #[default]
+    Pays,
+    Fails,
+    Panics,
+    Hangs,
+}
+
+type Outcome = Consumed<u32, &'static str>;
+
+/// Pays orders, if it was asked before whether it is ready.
+#[derive(Default)]
+struct Payouts {
+    asked: bool,
+    attempts: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Clone for Payouts {
+    fn clone(&self) -> Self {
+        Self { asked: false, attempts: self.attempts.clone() }
+    }
+}
+
+impl Service<Order> for Payouts {
+    type Response = u32;
+    type Error = &'static str;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<u32, &'static str>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        self.asked = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, order: Order) -> Self::Future {
+        assert!(std::mem::take(&mut self.asked), "called without having been ready");
+        self.attempts.lock().unwrap().push(order.operation.as_ref().map_or(0, Operation::attempt));
+        Box::pin(async move {
+            sleep(order.takes).await;
+            match order.end {
+                End::Pays => Ok(order.amount),
+                End::Fails => Err("the bank says no"),
+                End::Panics => panic!("by order"),
+                End::Hangs => pending().await,
+            }
+        })
+    }
+}
+
+struct Lab {
+    store: Arc<FaultyStore<MemoryStore>>,
+    faults: Faults,
+    layer: ConsumerLayer<Order>,
+    payouts: Payouts,
+    leftovers: Leftovers,
+}
+
+impl Lab {
+    fn new(adjust: impl FnOnce(ConsumerLayer<Order>) -> ConsumerLayer<Order>) -> Self {
+        let store = Arc::new(FaultyStore::new(MemoryStore::new()));
+        let faults = store.faults();
+        let leftovers = Leftovers::new();
+        let layer = ConsumerLayer::new(store.clone(), "payouts", |order: &Order| Ok(order.id.to_owned()))
+            .operation(|order, operation| order.operation = Some(operation))
+            .leftovers(leftovers.clone());
+        Self { store, faults, layer: adjust(layer), payouts: Payouts::default(), leftovers }
+    }
+
+    async fn consume(&self, order: Order) -> Outcome {
+        self.layer.layer(self.payouts.clone()).oneshot(order).await.unwrap()
+    }
+
+    /// Begins, and is never heard of again.
+    async fn crash(&self, order: Order) {
+        let service = self.layer.clone().attached().layer(self.payouts.clone());
+        let dies = tokio::time::timeout(SECOND, service.oneshot(Order { end: End::Hangs, ..order })).await;
+        assert!(dies.is_err());
+        sleep(LEASE).await;
+    }
+
+    fn attempts(&self) -> Vec<u32> {
+        self.payouts.attempts.lock().unwrap().clone()
+    }
+
+    async fn state(&self, id: &str) -> Option<State> {
+        self.store.inspect(&key(id)).await.unwrap().map(|record| record.state)
+    }
+}
+
+fn key(id: &str) -> RecordKey {
+    RecordKey::new("payouts", None, id).unwrap()
+}
+
+fn order(id: &'static str) -> Order {
+    Order { id, amount: 7, ..Order::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_handled_once() {
+    let lab = Lab::new(|layer| layer);
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    for _ in 0..3 {
+        let again = lab.consume(order("a")).await;
+        assert_eq!(again, Consumed::AlreadyDone);
+        assert_eq!(again.action(), Action::Acknowledge);
+    }
+    assert_eq!(lab.consume(order("b")).await, Consumed::Executed(7));
+    assert_eq!(lab.attempts(), [1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_of_a_running_message_is_not_acknowledged() {
+    let lab = Arc::new(Lab::new(|layer| layer.retry_after(5 * SECOND)));
+    let first = tokio::spawn({
+        let lab = lab.clone();
+        async move { lab.consume(Order { takes: 20 * LEASE, ..order("a") }).await }
+    });
+    for _ in 0..19 {
+        // The lease is renewed for as long as it takes.
+        sleep(LEASE).await;
+        let second = lab.consume(order("a")).await;
+        assert_eq!(second.action(), Action::GiveBack { delay: 5 * SECOND });
+    }
+    assert_eq!(first.await.unwrap(), Consumed::Executed(7));
+    assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
+    assert_eq!(lab.attempts(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_may_wait() {
+    let lab = Lab::new(|layer| layer.while_running(WhileRunning::Wait(LEASE)));
+    let (first, second) = tokio::join!(lab.consume(Order { takes: SECOND, ..order("a") }), lab.consume(order("a")));
+    assert_eq!((first, second), (Consumed::Executed(7), Consumed::AlreadyDone));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_given_back_for_longer_each_time() {
+    let lab = Lab::new(|layer| layer);
+    for (attempt, pause) in (1..).zip([1, 2, 4, 8, 16, 32, 60, 60]) {
+        let failed = lab.consume(Order { end: End::Fails, ..order("a") }).await;
+        let retry_after = Duration::from_secs(pause);
+        assert_eq!(failed, Consumed::Failed { error: "the bank says no", attempt, retry_after });
+        assert_eq!(failed.action(), Action::GiveBack { delay: retry_after });
+        assert_eq!(lab.state("a").await, Some(State::Released));
+    }
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.attempts(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poison_message_is_put_aside() {
+    let lab = Lab::new(|layer| layer.attempts(3));
+    let poison = || Order { end: End::Fails, ..order("a") };
+    for _ in 0..2 {
+        assert!(matches!(lab.consume(poison()).await, Consumed::Failed { .. }));
+    }
+    let exhausted = lab.consume(poison()).await;
+    assert_eq!(exhausted, Consumed::Exhausted { error: Some("the bank says no"), attempts: 3 });
+    assert_eq!(exhausted.action(), Action::DeadLetter);
+    // Brought back once the bank was talked to, it runs.
+    sleep(SECOND).await;
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.attempts(), [1, 2, 3, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_kills_its_consumer_is_put_aside() {
+    let lab = Lab::new(|layer| layer.attempts(2));
+    for _ in 0..2 {
+        lab.crash(order("a")).await;
+    }
+    assert_eq!(lab.consume(order("a")).await, Consumed::Exhausted { error: None, attempts: 2 });
+    assert_eq!(lab.attempts(), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_without_a_key_is_put_aside() {
+    let lab = Lab::new(|layer| layer.scope(|order| (order.amount > 0).then(|| "shop".into())));
+    let long: &'static str = "x".repeat(256).leak();
+    let cases = [
+        (order(""), Refusal::KeyInvalid(KeyError::Empty)),
+        (order(long), Refusal::KeyInvalid(KeyError::TooLong)),
+        (Order { amount: 0, ..order("a") }, Refusal::ScopeMissing),
+    ];
+    for (order, why) in cases {
+        let nameless = lab.consume(order).await;
+        assert_eq!(nameless, Consumed::NoKey(why));
+        assert_eq!(nameless.action(), Action::DeadLetter);
+    }
+    let layer = ConsumerLayer::new(lab.store.clone(), "payouts", |_: &Order| None::<String>);
+    let nameless = layer.layer(lab.payouts.clone()).oneshot(order("a")).await;
+    assert_eq!(nameless, Ok(Consumed::NoKey(Refusal::KeyMissing)));
+    assert!(lab.attempts().is_empty() && lab.faults.calls(StoreVerb::Claim) == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_content_under_the_same_key_is_put_aside() {
+    let by_amount = |order: &Order| Fingerprint::builder().part(order.amount.to_be_bytes()).build();
+    let lab = Lab::new(|layer| layer.fingerprint(by_amount));
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    let other = lab.consume(Order { amount: 8, ..order("a") }).await;
+    assert_eq!(other, Consumed::Mismatch(Mismatch::Fingerprint));
+    assert_eq!(other.action(), Action::DeadLetter);
+    assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_and_scopes_do_not_meet() {
+    let lab = Lab::new(|layer| layer.scope(|order| Some(order.amount.to_string())));
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.consume(Order { amount: 8, ..order("a") }).await, Consumed::Executed(8));
+    let mails = ConsumerLayer::new(lab.store.clone(), "mails", |order: &Order| order.id.to_owned());
+    assert_eq!(mails.layer(lab.payouts.clone()).oneshot(order("a")).await, Ok(Consumed::Executed(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_the_next_delivery_runs() {
+    let lab = Lab::new(|layer| layer);
+    lab.crash(order("a")).await;
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.attempts(), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_most_once_a_crash_is_for_the_reconciler() {
+    let lab = Lab::new(|layer| layer.policy(Policy::at_most_once()));
+    lab.crash(order("a")).await;
+    let unknown = lab.consume(order("a")).await;
+    assert_eq!(unknown, Consumed::OutcomeUnknown);
+    assert_eq!(unknown.action(), Action::DeadLetter);
+
+    for (payload, expected) in
+        [(Payload::done(), Consumed::AlreadyDone), (Payload::failed(), Consumed::FailedForGood { error: None })]
+    {
+        let lab = Lab::new(|layer| layer.policy(Policy::at_most_once()));
+        lab.crash(order("a")).await;
+        let seen = lab.store.inspect(&key("a")).await.unwrap().unwrap().claimant;
+        let settlement = Settlement::new(Claimant::random(), payload.into(), LEASE);
+        lab.store.settle_as(&key("a"), seen, &settlement).await.unwrap();
+        assert_eq!(lab.consume(order("a")).await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_that_are_kept_are_for_good() {
+    let keeps: [fn(ConsumerLayer<Order>) -> ConsumerLayer<Order>; 3] = [
+        |layer| layer.policy(Policy::at_most_once()),
+        |layer| layer.keep(Keep::Everything),
+        |layer| layer.keep(Keep::when(|answer| answer.status().is_server_error())).attempts(1),
+    ];
+    for keep in keeps {
+        let lab = Lab::new(keep);
+        let failed = lab.consume(Order { end: End::Fails, ..order("a") }).await;
+        assert_eq!(failed, Consumed::FailedForGood { error: Some("the bank says no") });
+        assert_eq!(failed.action(), Action::DeadLetter);
+        assert_eq!(lab.consume(order("a")).await, Consumed::FailedForGood { error: None });
+        assert_eq!(lab.attempts(), [1]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_passes_on_and_releases() {
+    for (policy, state) in [(Policy::replay(), State::Released), (Policy::at_most_once(), State::Settled)] {
+        let lab = Arc::new(Lab::new(|layer| layer.policy(policy)));
+        let panics = tokio::spawn({
+            let lab = lab.clone();
+            async move { lab.consume(Order { end: End::Panics, ..order("a") }).await }
+        });
+        assert!(panics.await.unwrap_err().is_panic());
+        assert_eq!(lab.state("a").await, Some(state));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_or_full_gives_the_message_back() {
+    for kind in [StoreErrorKind::Unavailable, StoreErrorKind::Full] {
+        let lab = Lab::new(|layer| layer.retry_after(3 * SECOND));
+        lab.faults.on(StoreVerb::Claim).once().fail(kind);
+        let unavailable = lab.consume(order("a")).await;
+        assert_eq!(unavailable, Consumed::Unavailable { retry_after: 3 * SECOND });
+        assert_eq!(unavailable.action(), Action::GiveBack { delay: 3 * SECOND });
+        assert!(lab.attempts().is_empty());
+        assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_recorded_at_once_is_recorded_later() {
+    let lab = Lab::new(|layer| layer.store_timeout(SECOND));
+    lab.faults.on(StoreVerb::Settle).times(10).fail(StoreErrorKind::Unavailable);
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert!(matches!(lab.consume(order("a")).await, Consumed::RunningElsewhere { .. }));
+    lab.faults.heal();
+    lab.leftovers.drained().await;
+    assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_whose_future_is_dropped_goes_on() {
+    let lab = Lab::new(|layer| layer);
+    let slow = Order { takes: LEASE, ..order("a") };
+    let service = lab.layer.layer(lab.payouts.clone());
+    assert!(tokio::time::timeout(SECOND, service.oneshot(slow)).await.is_err());
+    assert_eq!(lab.leftovers.count(), 1);
+    lab.leftovers.drained().await;
+    assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
+    assert_eq!(lab.attempts(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_may_be_dropped_at_any_time() {
+    let moment = Duration::from_millis(10);
+    let mut begun = [0, 0];
+    for after in (0..50).map(Duration::from_millis) {
+        let lab = Lab::new(|layer| layer);
+        for verb in [StoreVerb::Claim, StoreVerb::Settle, StoreVerb::Release] {
+            lab.faults.on(verb).delay(moment);
+        }
+        let service = lab.layer.layer(lab.payouts.clone());
+        let dropped = tokio::time::timeout(after, service.oneshot(Order { takes: moment, ..order("a") })).await;
+        let runs = lab.attempts().len();
+        begun[runs] += 1;
+        lab.leftovers.drained().await;
+        assert_eq!(lab.attempts().len(), runs, "{after:?}");
+        let expected = if runs == 1 { Consumed::AlreadyDone } else { Consumed::Executed(7) };
+        assert_eq!(lab.consume(order("a")).await, expected, "{after:?}: {dropped:?}");
+    }
+    assert!(begun.iter().all(|&times| times >= 10), "{begun:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overtaken_consumer_hears_what_the_record_says() {
+    let lab = Arc::new(Lab::new(|layer| layer));
+    let slow = |id: &'static str, takes: Duration| {
+        let lab = lab.clone();
+        tokio::spawn(async move { lab.consume(Order { takes, ..order(id) }).await })
+    };
+    let first = slow("a", 5 * SECOND);
+    sleep(SECOND).await;
+    lab.store.forget(&key("a")).await.unwrap();
+    let second = slow("a", 8 * SECOND);
+    assert!(matches!(first.await.unwrap(), Consumed::RunningElsewhere { .. }));
+    assert_eq!(second.await.unwrap(), Consumed::Executed(7));
+
+    let slower = slow("b", 5 * SECOND);
+    sleep(SECOND).await;
+    lab.store.forget(&key("b")).await.unwrap();
+    assert_eq!(slow("b", SECOND).await.unwrap(), Consumed::Executed(7));
+    assert_eq!(slower.await.unwrap(), Consumed::AlreadyDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_operation_has_a_word() {
+    let lab = Lab::new(|layer| layer);
+    let discards = |mut order: Order| {
+        order.operation.take().unwrap().discard();
+        ready(Ok::<_, &'static str>(order.amount))
+    };
+    let keeps = |mut order: Order| -> Ready<Result<u32, &'static str>> {
+        order.operation.take().unwrap().keep_for(SECOND);
+        ready(Err("no"))
+    };
+    let discarded = lab.layer.layer(tower::service_fn(discards)).oneshot(order("a")).await;
+    assert_eq!(discarded, Ok(Consumed::Executed(7)));
+    assert_eq!(lab.state("a").await, Some(State::Released));
+    let kept = lab.layer.layer(tower::service_fn(keeps)).oneshot(order("b")).await;
+    assert_eq!(kept, Ok(Consumed::FailedForGood { error: Some("no") }));
+    sleep(SECOND).await;
+    assert_eq!(lab.state("b").await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_cannot_become_ready_is_an_error() {
+    #[derive(Clone)]
+    struct Broken;
+
+    impl Service<Order> for Broken {
+        type Response = u32;
+        type Error = &'static str;
+        type Future = Ready<Result<u32, &'static str>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+            Poll::Ready(Err("closed"))
+        }
+
+        fn call(&mut self, _: Order) -> Self::Future {
+            unreachable!()
+        }
+    }
+
+    let lab = Lab::new(|layer| layer);
+    assert_eq!(lab.layer.layer(Broken).oneshot(order("a")).await, Err("closed"));
+    let began = Instant::now();
+    assert_eq!(lab.state("a").await, None);
+    assert!(began.elapsed().is_zero());
+}
