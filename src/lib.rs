@@ -91,6 +91,9 @@ mod exchange;
 mod extract;
 #[cfg(feature = "axum")]
 mod extractors;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+pub mod guard;
 pub mod guide;
 mod idempotency;
 #[cfg(feature = "presets")]
