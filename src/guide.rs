@@ -23,3 +23,9 @@ pub mod transactions {}
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 #[doc = include_str!("../docs/redis.md")]
 pub mod redis {}
+
+/// Guards.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+#[doc = include_str!("../docs/guards.md")]
+pub mod guards {}

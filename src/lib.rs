@@ -43,6 +43,7 @@
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
+//! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing what clients left behind | [`Leftovers`] |
 //! | read up on something | [`guide`] |

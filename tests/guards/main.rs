@@ -3,6 +3,8 @@
 //! SQLite has a file in a temporary folder. PostgreSQL and MariaDB are started by the tests.
 #![cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 
+#[cfg(all(feature = "axum", feature = "json", feature = "sqlite"))]
+mod callback;
 #[path = "../sql/folder.rs"]
 #[allow(dead_code)]
 mod folder;
