@@ -1,10 +1,10 @@
 //! The books of both sides, side by side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tower_idempotency::store::SqlStore;
+use tower_idempotency::{guard::State as _, store::SqlStore};
 
-use crate::{Failure, database::Database, platform::Platform};
+use crate::{Failure, database::Database, platform::Platform, play::price, shop::Notice};
 
 /// An account, as each of the books has it.
 #[derive(Default)]
@@ -72,9 +72,21 @@ pub(crate) async fn close<D: Database>(
         entries.len(),
         refused.len(),
     );
+    for message in unheard(&refused, &acknowledged) {
+        println!("To be looked at: {message}");
+    }
     let balances = same && books.values().all(Account::balances);
     println!("{}", if balances { "The ledger balances to the cent." } else { "THE LEDGER DOES NOT BALANCE." });
     Ok(balances)
+}
+
+/// What the platform has told in vain: true, as far as the signature goes, and not in the books.
+fn unheard(refused: &[(String, String, i64)], acknowledged: &HashMap<String, (Notice, usize)>) -> BTreeSet<String> {
+    let notices = refused.iter().filter_map(|(message, _, _)| serde_json::from_str::<Notice>(message).ok());
+    notices
+        .filter(|notice| notice.cents == price(&notice.order) && !acknowledged.contains_key(&notice.serial))
+        .map(|notice| format!("{} is {}, {}", notice.order, notice.status.as_str(), money(notice.cents)))
+        .collect()
 }
 
 fn money(cents: i64) -> String {

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use futures_util::future::join_all;
-use tower_idempotency::store::SqlStore;
+use tower_idempotency::{guard::State as _, store::SqlStore};
 
 use crate::{
     Failure, RECORDS,
@@ -23,7 +23,7 @@ fn account(order: &str) -> &'static str {
 
 /// What an order is about, in cents.
 pub(crate) fn price(order: &str) -> i64 {
-    order.bytes().fold(7, |cents, byte| (cents * 31 + i64::from(byte)) % 99_991) + 1
+    order.bytes().fold(7, |cents, byte| (cents * 7919 + i64::from(byte)) % 99_991) + 1
 }
 
 /// What the platform tells about an order.
@@ -131,14 +131,14 @@ impl Scene<'_> {
     /// Tells once, and expects an answer.
     async fn tell(&self, order: &str, status: Status, expected: u16) -> Result<(), Failure> {
         let answer = self.0.tell(&notice(order, status)).await;
-        self.expect(&format!("{order} is {}", format!("{status:?}").to_lowercase()), answer, expected)
+        self.expect(&format!("{order} is {}", status.as_str()), answer, expected)
     }
 
     /// Tells until it is acknowledged: the database may take a moment to see that a server has died.
     async fn tell_until(&self, order: &str, status: Status) -> Result<(), Failure> {
         for _ in 0..500 {
             if self.0.tell(&notice(order, status)).await == Some(StatusCode::OK) {
-                println!("   {order} is {status:?}: 200");
+                println!("   {order} is {}: 200 OK", status.as_str());
                 return Ok(());
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -36,6 +36,8 @@ pub trait Session: Sized + Send {
     const LOCKING: &'static str;
     /// The same, where others may do so too.
     const SHARING: &'static str;
+    /// A statement that was prepared with values of these types cannot take others, and is found by its text alone.
+    const PREPARES_TYPES: bool;
     /// It can leave out a row that is there already. Others say so by an error that leaves the transaction as it was.
     const LEAVES_OUT: bool;
 
@@ -113,6 +115,7 @@ session!(sqlx::PgConnection, sqlx::Postgres, word::Word, {
     const NUMBER: &'static str = "BIGINT";
     const LOCKING: &'static str = " FOR UPDATE";
     const SHARING: &'static str = " FOR SHARE";
+    const PREPARES_TYPES: bool = true;
     const LEAVES_OUT: bool = true;
 });
 
@@ -123,6 +126,7 @@ session!(sqlx::MySqlConnection, sqlx::MySql, |word| word, {
     const NUMBER: &'static str = "SIGNED";
     const LOCKING: &'static str = " FOR UPDATE";
     const SHARING: &'static str = " LOCK IN SHARE MODE";
+    const PREPARES_TYPES: bool = false;
     // `INSERT IGNORE` would also leave out what breaks a foreign key, and cut a number that is too long.
     const LEAVES_OUT: bool = false;
 });
@@ -135,6 +139,7 @@ session!(sqlx::SqliteConnection, sqlx::Sqlite, |word| word, {
     const NUMBER: &'static str = "INTEGER";
     const LOCKING: &'static str = "";
     const SHARING: &'static str = "";
+    const PREPARES_TYPES: bool = false;
     const LEAVES_OUT: bool = true;
 });
 

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use sqlx::{Arguments as _, Database, Error};
+use sqlx::{Arguments as _, Database, Error, TypeInfo as _};
 
 use super::{
     connection::{Bind, Connection, Session},
@@ -13,14 +13,19 @@ type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
 pub struct Text<C: Session> {
     sql: String,
     arguments: Arguments<C>,
+    /// The types of the values, where they have to tell statements apart.
+    types: String,
 }
 
 impl<C: Session> Text<C> {
     pub(super) fn new(start: &str) -> Self {
-        Self { sql: start.into(), arguments: Arguments::<C>::default() }
+        Self { sql: start.into(), arguments: Arguments::<C>::default(), types: String::new() }
     }
 
-    pub(super) fn into_parts(self) -> (String, Arguments<C>) {
+    pub(super) fn into_parts(mut self) -> (String, Arguments<C>) {
+        if !self.types.is_empty() {
+            self.sql = format!("{} /*{}*/", self.sql, self.types);
+        }
         (self.sql, self.arguments)
     }
 
@@ -71,6 +76,11 @@ impl<C: Session> Text<C> {
 
 impl<C: Connection> Text<C> {
     pub(super) fn value<V: Bind<C>>(&mut self, value: V) -> sqlx::Result<&mut Self> {
+        if C::PREPARES_TYPES {
+            let of = value.produces().unwrap_or_else(V::type_info);
+            self.types.push(' ');
+            self.types.extend(of.name().chars().filter(|character| character.is_alphanumeric()));
+        }
         self.arguments.add(value).map_err(Error::Encode)?;
         self.placeholder()
     }

@@ -91,6 +91,9 @@ impl<'v, C: Connection> Write<'v, C> {
     }
 
     /// A column that grows by this.
+    ///
+    /// Where it may grow out of its type, use [`modify`](Self::modify) with `checked_add`: PostgreSQL and MariaDB report an
+    /// error, and SQLite goes on with a floating-point number.
     pub fn add<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.changes.push(Form::Plus, column, value);
         self

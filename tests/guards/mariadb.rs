@@ -10,12 +10,16 @@ async fn lab() -> (Server, MySqlPool) {
     let mut admin = MySqlConnection::connect(&url).await.unwrap();
     sqlx::raw_sql("CREATE DATABASE tests").execute(&mut admin).await.unwrap();
     let pool = MySqlPoolOptions::new().max_connections(20).connect(&format!("{url}/tests")).await.unwrap();
-    let text = schema("ENUM ('unpaid', 'paid', 'closed', 'refunded')", "`");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&pool).await.unwrap();
+    fresh(&pool).await;
     (server, pool)
 }
 
-rules!(MySql, begin: "START TRANSACTION", lab: lab);
+async fn fresh(pool: &MySqlPool) {
+    let text = schema("ENUM ('unpaid', 'paid', 'closed', 'refunded')", "`");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(pool).await.unwrap();
+}
+
+rules!(MySql, begin: "START TRANSACTION", lab: lab, fresh: fresh);
 
 /// MariaDB writes to what is committed now, and so that is what an answer is taken from, whatever the transaction sees.
 #[tokio::test]

@@ -41,6 +41,9 @@ pub(crate) const ORDER: Column = Column::new("order");
 
 /// The words in braces are the database's own.
 const SCHEMA: &[&str] = &[
+    "DROP TABLE IF EXISTS orders",
+    "DROP TABLE IF EXISTS accounts",
+    "DROP TABLE IF EXISTS flows",
     "CREATE TABLE orders (number VARCHAR(32) PRIMARY KEY, state {state} NOT NULL, serial VARCHAR(32))",
     "CREATE TABLE accounts (id INT PRIMARY KEY, owner VARCHAR(32), cents BIGINT NOT NULL CHECK (cents >= 0), version INT NOT NULL)",
     "CREATE TABLE flows (serial VARCHAR(32) PRIMARY KEY, cents BIGINT NOT NULL, {order} VARCHAR(32) UNIQUE)",

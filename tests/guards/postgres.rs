@@ -8,13 +8,17 @@ async fn lab() -> (Server, PgPool) {
     let server = Server::postgres();
     let url = format!("postgres://tests:secret@127.0.0.1:{}/postgres", server.port());
     let pool = PgPoolOptions::new().max_connections(20).connect(&url).await.unwrap();
-    let states = "CREATE TYPE order_state AS ENUM ('unpaid', 'paid', 'closed', 'refunded'); ";
-    let text = states.to_owned() + &schema("order_state", "\"");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&pool).await.unwrap();
+    let states = "CREATE TYPE order_state AS ENUM ('unpaid', 'paid', 'closed', 'refunded')";
+    sqlx::raw_sql(states).execute(&pool).await.unwrap();
+    fresh(&pool).await;
     (server, pool)
 }
 
-rules!(Postgres, begin: "BEGIN", lab: lab);
+async fn fresh(pool: &PgPool) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(schema("order_state", "\""))).execute(pool).await.unwrap();
+}
+
+rules!(Postgres, begin: "BEGIN", lab: lab, fresh: fresh);
 
 /// No answer is taken from an old snapshot: PostgreSQL says that the transaction has to begin anew.
 #[tokio::test]

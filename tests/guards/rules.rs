@@ -1,20 +1,39 @@
 //! What holds on every database, written out for each of them.
 
-/// The tests of a database: `lab` gives what keeps it alive, and a pool with the tables of the model.
+/// The tests of a database: `lab` gives what keeps it alive, and a pool; `fresh` makes the tables of the model anew.
+///
+/// All rules are one test, since a server takes longer to start than they take.
 macro_rules! rules {
-    ($database:ty, begin: $begin:literal, lab: $lab:path) => {
+    ($database:ty, begin: $begin:literal, lab: $lab:path, fresh: $fresh:path) => {
         use sqlx::{Pool, Row};
         use tower_idempotency::guard::{Flow, Transition, Written};
         use $crate::model::{ACCOUNTS, CENTS, Dice, FLOWS, ORDER, ORDERS, OWNER, Order, SERIAL, all};
+
+        #[tokio::test(flavor = "multi_thread")]
+        async fn the_rules_of_guards() {
+            let (_alive, pool) = $lab().await;
+            $fresh(&pool).await;
+            a_state_moves_along_its_edges(&pool).await;
+            $fresh(&pool).await;
+            a_version_is_written_once(&pool).await;
+            $fresh(&pool).await;
+            a_number_is_new_once(&pool).await;
+            $fresh(&pool).await;
+            one_of_many_moves(&pool).await;
+            $fresh(&pool).await;
+            nobody_takes_more_than_there_is(&pool).await;
+            $fresh(&pool).await;
+            no_update_is_lost(&pool).await;
+            $fresh(&pool).await;
+            a_number_is_new_to_one_of_many(&pool).await;
+        }
 
         /// A number that a statement gives.
         async fn number(pool: &Pool<$database>, sql: &'static str) -> i64 {
             sqlx::query(sql).fetch_one(pool).await.unwrap().get(0)
         }
 
-        #[tokio::test(flavor = "multi_thread")]
-        async fn a_state_moves_along_its_edges() {
-            let (_alive, pool) = $lab().await;
+        async fn a_state_moves_along_its_edges(pool: &Pool<$database>) {
             let mut connection = pool.acquire().await.unwrap();
             let mut to = async |number: &str, state, serial: &str| {
                 ORDERS.on(&mut *connection).set(SERIAL, serial).transition(number, state).await.unwrap()
@@ -27,16 +46,17 @@ macro_rules! rules {
             assert_eq!(to("A-1", Order::Unpaid, "P-4").await, Transition::Refused(Order::Paid));
             assert_eq!(to("A-1' OR '1' = '1", Order::Paid, "P-5").await, Transition::Missing);
             drop(connection);
-            assert_eq!(number(&pool, "SELECT COUNT(*) FROM orders WHERE number = 'A-1' AND serial = 'P-1'").await, 1);
-            assert_eq!(number(&pool, "SELECT COUNT(*) FROM orders WHERE state = 'unpaid'").await, 1);
+            assert_eq!(number(pool, "SELECT COUNT(*) FROM orders WHERE number = 'A-1' AND serial = 'P-1'").await, 1);
+            assert_eq!(number(pool, "SELECT COUNT(*) FROM orders WHERE state = 'unpaid'").await, 1);
         }
 
-        #[tokio::test(flavor = "multi_thread")]
-        async fn a_version_is_written_once() {
-            let (_alive, pool) = $lab().await;
+        async fn a_version_is_written_once(pool: &Pool<$database>) {
             let mut tx = pool.begin().await.unwrap();
             let written = ACCOUNTS.on(&mut *tx).set(OWNER, "Ann".to_owned()).add(CENTS, 5).write(1, 0).await.unwrap();
             assert_eq!(written, Written::Done);
+            // The same statement with a value of another type.
+            let nothing = ACCOUNTS.on(&mut *tx).set(OWNER, "x").add(CENTS, 0_i64).write(1, 0).await.unwrap();
+            assert_eq!(nothing, Written::Stale);
             assert_eq!(ACCOUNTS.on(&mut *tx).set(OWNER, "x").write(1, 0).await.unwrap(), Written::Stale);
             assert_eq!(ACCOUNTS.on(&mut *tx).take(CENTS, 1006).write(1, 1).await.unwrap(), Written::Refused);
             // Too little and stale: what it was decided by has changed.
@@ -51,12 +71,10 @@ macro_rules! rules {
             assert_eq!(modify(1, 1000).await, Written::Done);
             assert_eq!(modify(9, 1).await, Written::Missing);
             tx.commit().await.unwrap();
-            assert_eq!(number(&pool, "SELECT cents FROM accounts WHERE owner = 'ann' AND version = 3").await, 1000);
+            assert_eq!(number(pool, "SELECT cents FROM accounts WHERE owner = 'ann' AND version = 3").await, 1000);
         }
 
-        #[tokio::test(flavor = "multi_thread")]
-        async fn a_number_is_new_once() {
-            let (_alive, pool) = $lab().await;
+        async fn a_number_is_new_once(pool: &Pool<$database>) {
             let mut tx = pool.begin().await.unwrap();
             let mut insert = async |serial: &str, cents: i64, order: &str| {
                 FLOWS.on(&mut *tx).set(CENTS, cents).set(ORDER, order).insert(serial).await.unwrap()
@@ -66,7 +84,7 @@ macro_rules! rules {
             // The transaction goes on.
             assert_eq!(insert("P-2", 5, "A-2").await, Flow::New);
             tx.commit().await.unwrap();
-            assert_eq!(number(&pool, "SELECT COUNT(*) FROM flows WHERE cents = 5").await, 2);
+            assert_eq!(number(pool, "SELECT COUNT(*) FROM flows WHERE cents = 5").await, 2);
 
             let mut connection = pool.acquire().await.unwrap();
             // Another unique key is an error, not a number that is known.
@@ -81,13 +99,11 @@ macro_rules! rules {
         }
 
         /// Ten pay and close one order, half of them in transactions: one moves it.
-        #[tokio::test(flavor = "multi_thread")]
-        async fn one_of_many_moves() {
-            let (_alive, pool) = $lab().await;
+        async fn one_of_many_moves(pool: &Pool<$database>) {
             for round in 0..20 {
                 let order = format!("R-{round}");
                 let insert = format!("INSERT INTO orders (number, state) VALUES ('{order}', 'unpaid')");
-                sqlx::query(sqlx::AssertSqlSafe(insert)).execute(&pool).await.unwrap();
+                sqlx::query(sqlx::AssertSqlSafe(insert)).execute(pool).await.unwrap();
                 let outcomes = all(10, |task| {
                     let (pool, order) = (pool.clone(), order.clone());
                     async move {
@@ -116,9 +132,7 @@ macro_rules! rules {
         }
 
         /// Ten take what they like from one account: it never has less than nothing, and what is missing is what was taken.
-        #[tokio::test(flavor = "multi_thread")]
-        async fn nobody_takes_more_than_there_is() {
-            let (_alive, pool) = $lab().await;
+        async fn nobody_takes_more_than_there_is(pool: &Pool<$database>) {
             let taken = all(10, |task| {
                 let pool = pool.clone();
                 async move {
@@ -144,17 +158,15 @@ macro_rules! rules {
             })
             .await;
             let (cents, writes) = taken.iter().fold((0, 0), |sum, taken| (sum.0 + taken.0, sum.1 + taken.1));
-            let left = number(&pool, "SELECT cents FROM accounts WHERE id = 1").await;
+            let left = number(pool, "SELECT cents FROM accounts WHERE id = 1").await;
             assert!((0..30).contains(&left), "{left}");
-            assert_eq!((cents + left, number(&pool, "SELECT COUNT(*) FROM accounts WHERE cents < 0").await), (1000, 0));
+            assert_eq!((cents + left, number(pool, "SELECT COUNT(*) FROM accounts WHERE cents < 0").await), (1000, 0));
             let mut connection = pool.acquire().await.unwrap();
             assert_eq!(ACCOUNTS.on(&mut *connection).add(CENTS, 0).write(1, writes).await.unwrap(), Written::Done);
         }
 
         /// Ten read, add one and write, in transactions: no update is lost, and nobody gives up.
-        #[tokio::test(flavor = "multi_thread")]
-        async fn no_update_is_lost() {
-            let (_alive, pool) = $lab().await;
+        async fn no_update_is_lost(pool: &Pool<$database>) {
             all(10, |_| {
                 let pool = pool.clone();
                 async move {
@@ -167,7 +179,7 @@ macro_rules! rules {
                 }
             })
             .await;
-            assert_eq!(number(&pool, "SELECT cents FROM accounts WHERE id = 2 AND version = 100").await, 1100);
+            assert_eq!(number(pool, "SELECT cents FROM accounts WHERE id = 2 AND version = 100").await, 1100);
 
             // Without a transaction some may give up, which they hear.
             let done = all(10, |_| {
@@ -186,14 +198,12 @@ macro_rules! rules {
                 }
             })
             .await;
-            let cents = number(&pool, "SELECT cents FROM accounts WHERE id = 2").await;
+            let cents = number(pool, "SELECT cents FROM accounts WHERE id = 2").await;
             assert_eq!(cents, 1100 + done.iter().sum::<i64>());
         }
 
         /// Some of ten that find a number new roll back: it is new to exactly one that does not.
-        #[tokio::test(flavor = "multi_thread")]
-        async fn a_number_is_new_to_one_of_many() {
-            let (_alive, pool) = $lab().await;
+        async fn a_number_is_new_to_one_of_many(pool: &Pool<$database>) {
             for round in 0..10 {
                 let serial = format!("R-{round}");
                 let found = all(10, |task| {
@@ -222,7 +232,7 @@ macro_rules! rules {
                 .await;
                 assert_eq!(found.iter().filter(|found| **found == Flow::New).count(), 1, "{found:?}");
             }
-            assert_eq!(number(&pool, "SELECT COUNT(*) FROM flows").await, 10);
+            assert_eq!(number(pool, "SELECT COUNT(*) FROM flows").await, 10);
         }
     };
 }

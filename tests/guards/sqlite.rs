@@ -17,11 +17,15 @@ async fn lab() -> (Folder, SqlitePool) {
         .journal_mode(SqliteJournalMode::Wal)
         .busy_timeout(Duration::from_secs(60));
     let pool = SqlitePoolOptions::new().max_connections(20).connect_with(options).await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(schema("TEXT", "\""))).execute(&pool).await.unwrap();
+    fresh(&pool).await;
     (folder, pool)
 }
 
-rules!(Sqlite, begin: "BEGIN IMMEDIATE", lab: lab);
+async fn fresh(pool: &SqlitePool) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(schema("TEXT", "\""))).execute(pool).await.unwrap();
+}
+
+rules!(Sqlite, begin: "BEGIN IMMEDIATE", lab: lab, fresh: fresh);
 
 /// A transaction that has read before it writes is refused by SQLite where another has written since.
 #[tokio::test]
