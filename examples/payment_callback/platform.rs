@@ -9,6 +9,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use axum::{
@@ -25,9 +26,13 @@ use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     net::TcpStream,
     process::{Child, ChildStdout, Command},
+    time::timeout,
 };
 
 use crate::{Failure, shop::Notice, signature};
+
+/// How long it waits for an answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The shop's process.
 pub(crate) struct Server {
@@ -83,7 +88,7 @@ impl Platform {
     /// Delivers a notification once. Without an answer nobody knows what became of it.
     pub(crate) async fn tell(&self, notice: &Notice) -> Option<StatusCode> {
         let message = self.message(notice);
-        let (status, body) = self.send(&message, &signature::sign(message.as_bytes())).await.ok()?;
+        let (status, body) = self.send(&message, &signature::sign(message.as_bytes())).await?;
         if status == StatusCode::OK && body == "success" {
             let mut acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
             acknowledged.entry(notice.serial.clone()).or_insert_with(|| (notice.clone(), 0)).1 += 1;
@@ -96,7 +101,7 @@ impl Platform {
         let signed = self.message(notice);
         // A real signature, under a message that was changed afterwards.
         let changed = signed.replacen(&notice.cents.to_string(), &(notice.cents + 1).to_string(), 1);
-        Some(self.send(&changed, &signature::sign(signed.as_bytes())).await.ok()?.0)
+        Some(self.send(&changed, &signature::sign(signed.as_bytes())).await?.0)
     }
 
     /// What was acknowledged, and how many deliveries that took.
@@ -114,7 +119,11 @@ impl Platform {
         serde_json::to_string(&notice).expect("a notice is JSON")
     }
 
-    async fn send(&self, message: &str, signature: &str) -> Result<(StatusCode, Bytes), Failure> {
+    async fn send(&self, message: &str, signature: &str) -> Option<(StatusCode, Bytes)> {
+        timeout(PATIENCE, self.post(message, signature)).await.ok()?.ok()
+    }
+
+    async fn post(&self, message: &str, signature: &str) -> Result<(StatusCode, Bytes), Failure> {
         let shop = *self.shop.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut sender, connection) = http1::handshake(TokioIo::new(TcpStream::connect(shop).await?)).await?;
         let connection = tokio::spawn(connection);

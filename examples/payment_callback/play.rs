@@ -1,14 +1,17 @@
 //! The play: what goes wrong with callbacks, one after the other and then all at once.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use futures_util::future::join_all;
+use tokio::time::{sleep, timeout};
 use tower_idempotency::{guard::State as _, store::SqlStore};
 
 use crate::{
     Failure, RECORDS,
     database::Database,
     ledger,
-    platform::{Platform, Server},
+    platform::{PATIENCE, Platform, Server},
     shop::{Notice, SCHEMA, Status},
     storm,
 };
@@ -47,11 +50,11 @@ pub(crate) async fn play<D: Database>(store: SqlStore<D>, url: &str) -> Result<b
 
     println!("\n2. Somebody who does not know the secret says that M-2 is paid. Nothing of that is believed or kept.");
     let forged = platform.forge(&notice("M-2", Status::Paid)).await;
-    scene.expect("forged: M-2 is paid", forged, 401)?;
+    expect("forged: M-2 is paid", forged, 401)?;
 
     println!("\n3. M-2 is paid, but one cent too little; somebody pays an order that there is not; then M-2 in full.");
     let short = Notice { cents: price("M-2") - 1, ..notice("M-2", Status::Paid) };
-    scene.expect("M-2 is paid, a cent too little", platform.tell(&short).await, 409)?;
+    expect("M-2 is paid, a cent too little", platform.tell(&short).await, 409)?;
     scene.tell("M-0", Status::Paid, 404).await?;
     scene.tell("M-2", Status::Paid, 200).await?;
 
@@ -78,9 +81,12 @@ pub(crate) async fn play<D: Database>(store: SqlStore<D>, url: &str) -> Result<b
     scene.tell("M-6", Status::Paid, 409).await?;
     println!("   Both messages are kept: somebody has to look, and to give the money for M-6 back.");
 
-    println!("\n7. A week later nobody remembers the requests. M-1 is paid, once more: the order says so itself.");
+    println!("\n7. A week later nobody remembers the requests. The books do: M-1 is paid by this number, and M-4 was.");
     D::send(store.pool(), &format!("DELETE FROM {RECORDS}")).await?;
+    let twice = Notice { serial: "M-1-twice".into(), ..notice("M-1", Status::Paid) };
+    expect("M-1 is paid, by another number", platform.tell(&twice).await, 409)?;
     scene.tell("M-1", Status::Paid, 200).await?;
+    scene.tell("M-4", Status::Paid, 200).await?;
 
     println!("\n8. The server dies within M-7: the order has moved, the balance has grown, nothing is committed.");
     server.kill().await?;
@@ -88,7 +94,7 @@ pub(crate) async fn play<D: Database>(store: SqlStore<D>, url: &str) -> Result<b
     platform.turn_to(server.address);
     let paid = notice("M-7", Status::Paid);
     let killed = async {
-        let word = server.says().await?;
+        let word = timeout(PATIENCE, server.says()).await??;
         server.kill().await?;
         Ok::<_, Failure>(word)
     };
@@ -131,7 +137,7 @@ impl Scene<'_> {
     /// Tells once, and expects an answer.
     async fn tell(&self, order: &str, status: Status, expected: u16) -> Result<(), Failure> {
         let answer = self.0.tell(&notice(order, status)).await;
-        self.expect(&format!("{order} is {}", status.as_str()), answer, expected)
+        expect(&format!("{order} is {}", status.as_str()), answer, expected)
     }
 
     /// Tells until it is acknowledged: the database may take a moment to see that a server has died.
@@ -141,18 +147,18 @@ impl Scene<'_> {
                 println!("   {order} is {}: 200 OK", status.as_str());
                 return Ok(());
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
         }
         Err(format!("{order} is never acknowledged").into())
     }
+}
 
-    fn expect(&self, what: &str, answer: Option<StatusCode>, expected: u16) -> Result<(), Failure> {
-        match answer {
-            Some(status) if status == expected => {
-                println!("   {what}: {status}");
-                Ok(())
-            }
-            answer => Err(format!("{what}: {answer:?} in place of {expected}").into()),
+fn expect(what: &str, answer: Option<StatusCode>, expected: u16) -> Result<(), Failure> {
+    match answer {
+        Some(status) if status == expected => {
+            println!("   {what}: {status}");
+            Ok(())
         }
+        answer => Err(format!("{what}: {answer:?} in place of {expected}").into()),
     }
 }

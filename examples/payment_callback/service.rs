@@ -109,18 +109,18 @@ where
     if order.cents != notice.cents || notice.status == Status::Unpaid {
         return Err(Refused(StatusCode::CONFLICT));
     }
-    // Of any number of deliveries one moves the order, and only that one goes on.
-    match ORDERS.on(&mut *tx).transition(notice.order.clone(), notice.status).await? {
-        Transition::Moved => {}
-        Transition::AlreadyThere => return Ok(SUCCESS),
-        refused => return Err(Refused(refused.status())),
-    }
     let gain = notice.gain();
     let entry = ENTRIES.on(&mut *tx).set(ACCOUNT, order.account.clone()).set(CENTS, gain).set(MESSAGE, message);
-    match entry.insert(notice.serial).await? {
-        Flow::New => {}
-        // The platform's number stands for something else: for a person to look at.
-        _ => return Err(Refused(StatusCode::CONFLICT)),
+    let number = entry.insert(notice.serial).await?;
+    let order_has = ORDERS.on(&mut *tx).transition(notice.order.clone(), notice.status).await?;
+    match (number, order_has) {
+        // Of any number of deliveries this is one, and it goes on.
+        (Flow::New, Transition::Moved) => {}
+        // It was acted upon, whatever became of the order since.
+        (Flow::Known, Transition::AlreadyThere | Transition::Refused(_)) => return Ok(SUCCESS),
+        // Paid twice, by two numbers; or one number for two orders. This is for a person to look at.
+        (Flow::New, Transition::AlreadyThere) | (Flow::Known, _) => return Err(Refused(StatusCode::CONFLICT)),
+        (_, refused) => return Err(Refused(refused.status())),
     }
     if gain != 0 {
         let enough = |balance: i64| balance.checked_add(gain).filter(|balance| *balance >= 0);

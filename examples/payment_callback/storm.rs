@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
@@ -152,7 +152,7 @@ impl Storm<'_> {
         Ok(server)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Delivery>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Delivery>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -78,6 +78,6 @@ impl Dice {
     /// One of 1 to `most`.
     pub(crate) fn up_to(&mut self, most: i64) -> i64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as i64 % most + 1
+        (self.0 >> 33).cast_signed() % most + 1
     }
 }

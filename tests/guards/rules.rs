@@ -212,7 +212,7 @@ macro_rules! rules {
                         let mut rolls_back = task < 3;
                         loop {
                             let mut tx = pool.begin_with($begin).await.unwrap();
-                            match FLOWS.on(&mut *tx).set(CENTS, task as i64).insert(&serial).await {
+                            match FLOWS.on(&mut *tx).set(CENTS, 1_i64).insert(&serial).await {
                                 Ok(Flow::New) if rolls_back => {
                                     rolls_back = false;
                                     tx.rollback().await.unwrap();

@@ -7,6 +7,8 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
+use tower_idempotency::guard::StateMachine;
+
 use crate::{folder::Folder, model::schema};
 
 async fn lab() -> (Folder, SqlitePool) {
@@ -39,6 +41,8 @@ async fn an_old_snapshot_is_an_error() {
     assert_eq!(error.as_database_error().unwrap().code().unwrap(), "517", "{error}");
 }
 
+const TWICE: StateMachine<Order> = StateMachine::new("main.twice", "number", "state");
+
 #[tokio::test]
 async fn what_the_table_gets_wrong_is_an_error() {
     let (_folder, pool) = lab().await;
@@ -50,8 +54,6 @@ async fn what_the_table_gets_wrong_is_an_error() {
     let text = "CREATE TABLE twice (number TEXT, state TEXT); \
                 INSERT INTO twice VALUES ('A-1', 'unpaid'), ('A-1', 'unpaid')";
     sqlx::raw_sql(text).execute(&pool).await.unwrap();
-    const TWICE: tower_idempotency::guard::StateMachine<Order> =
-        tower_idempotency::guard::StateMachine::new("main.twice", "number", "state");
     let error = TWICE.on(&mut *connection).transition("A-1", Order::Paid).await.unwrap_err();
     assert!(error.to_string().contains("several rows of main.twice"), "{error}");
 }
