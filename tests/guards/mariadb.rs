@@ -42,3 +42,17 @@ async fn an_old_snapshot_is_not_asked() {
     tx.commit().await.unwrap();
     assert_eq!(number(&pool, "SELECT cents FROM accounts WHERE id = 1").await, 1002);
 }
+
+/// Newer servers are told to do as PostgreSQL does, and this is what comes then.
+#[tokio::test]
+async fn snapshot_isolation_makes_it_an_error() {
+    let (_server, pool) = lab().await;
+    let mut connection = pool.acquire().await.unwrap();
+    sqlx::query("SET SESSION innodb_snapshot_isolation = ON").execute(&mut *connection).await.unwrap();
+    let mut tx = connection.begin().await.unwrap();
+    sqlx::query("SELECT state FROM orders").fetch_all(&mut *tx).await.unwrap();
+    let mut other = pool.acquire().await.unwrap();
+    assert_eq!(ORDERS.on(&mut *other).transition("A-1", Order::Paid).await.unwrap(), Transition::Moved);
+    let error = ORDERS.on(&mut *tx).transition("A-1", Order::Closed).await.unwrap_err();
+    assert!(error.to_string().contains("1020"), "{error}");
+}
