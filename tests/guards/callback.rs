@@ -2,7 +2,7 @@
 
 use std::{env, process::Command};
 
-/// Runs it. It is built with the tests, unless they are asked for by name.
+/// Runs it. It is built with all tests; a run of these alone takes the one that was built last.
 fn balances(args: &[&str]) {
     let mut path = env::current_exe().unwrap();
     path.pop();
