@@ -33,3 +33,9 @@ pub mod messages {}
 /// Reconciliation.
 #[doc = include_str!("../docs/reconciliation.md")]
 pub mod reconciliation {}
+
+/// Guards.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+#[doc = include_str!("../docs/guards.md")]
+pub mod guards {}

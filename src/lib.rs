@@ -45,6 +45,7 @@
 //! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
+//! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing what clients left behind | [`Leftovers`] |
 //! | read up on something | [`guide`] |
@@ -94,6 +95,9 @@ mod exchange;
 mod extract;
 #[cfg(feature = "axum")]
 mod extractors;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+pub mod guard;
 pub mod guide;
 mod idempotency;
 #[cfg(feature = "presets")]

@@ -37,6 +37,8 @@ pub use self::sql::PostgresStore;
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 pub use self::sql::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) use self::sql::is_identifier;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::sql::{NoTransaction, Purging, SqlDatabase, SqlStore, SqlStoreBuilder, Tx};
 pub use crate::value::{

@@ -40,6 +40,7 @@ pub use self::mysql::MySqlStore;
 pub use self::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::SqliteStore;
+pub(crate) use self::table::is_identifier;
 pub use self::{
     builder::SqlStoreBuilder,
     driver::SqlDatabase,

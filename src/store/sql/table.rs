@@ -19,7 +19,7 @@ impl Table {
             Some((schema, name)) => (Some(schema), name),
             None => (None, name),
         };
-        if schema.into_iter().chain([name]).all(is_identifier) {
+        if schema.into_iter().chain([name]).all(|name| is_identifier(name, MAX_BYTES)) {
             return Ok(Self { schema: schema.map(Into::into), name: name.into() });
         }
         let message = "a table's name is letters, digits and underscores, at most 48, with no digit in front, \
@@ -65,9 +65,17 @@ impl fmt::Display for Table {
     }
 }
 
-fn is_identifier(name: &str) -> bool {
-    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    plain && !name.is_empty() && name.len() <= MAX_BYTES && !name.as_bytes()[0].is_ascii_digit()
+/// Letters, digits and underscores, at most so many, with no digit in front.
+pub(crate) const fn is_identifier(name: &str, most: usize) -> bool {
+    let bytes = name.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !(bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
+            return false;
+        }
+        at += 1;
+    }
+    !bytes.is_empty() && bytes.len() <= most && !bytes[0].is_ascii_digit()
 }
 
 #[cfg(test)]

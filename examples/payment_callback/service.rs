@@ -1,0 +1,152 @@
+//! The service: one route, and what stands before its handler.
+
+use std::{future::pending, sync::Arc};
+
+use axum::{
+    Extension, Router,
+    body::{Body, Bytes, to_bytes},
+    extract::Request,
+    http::{Response, StatusCode},
+    middleware::{self, Next},
+    response::IntoResponse,
+    routing::post,
+};
+use sqlx::{Decode, Pool};
+use tokio::net::TcpListener;
+use tower_idempotency::{
+    IdempotencyLayer, OnDuplicate, Reply, WhileRunning, fingerprint,
+    guard::{Bind, Connection, Flow, State as _, Transition, Written},
+    key,
+    store::{SqlStore, Tx},
+};
+
+use crate::{
+    Failure,
+    database::Database,
+    shop::{ACCOUNT, ACCOUNTS, BALANCE, CENTS, ENTRIES, MESSAGE, Notice, ORDERS, Status},
+    signature,
+};
+
+/// What the platform wants to read, or it sends again.
+const SUCCESS: &str = "success";
+
+/// The order whose handler stops half-way, for the play.
+#[derive(Clone)]
+struct StopWithin(Option<Arc<str>>);
+
+pub(crate) async fn serve<D>(store: SqlStore<D>, stop_within: Option<String>) -> Result<(), Failure>
+where
+    D: Database<Connection: Connection<Database = D>>,
+    String: Bind<D::Connection>,
+    i64: Bind<D::Connection> + for<'r> Decode<'r, D>,
+{
+    let pool = store.pool().clone();
+    let app = Router::new()
+        .route("/notify", post(notified::<D>))
+        .layer(Extension(StopWithin(stop_within.map(Into::into))))
+        .layer(idempotent(store))
+        // Added last, so outermost: what does not verify comes no further.
+        .layer(middleware::from_fn(move |request: Request, next: Next| verify::<D>(pool.clone(), request, next)));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?);
+    Ok(axum::serve(listener, app).await?)
+}
+
+/// The first line: the signature, over the bytes as they came.
+///
+/// Here is also where refused messages are kept for reconciliation. What was done for them is rolled back, and so would be
+/// a message that was kept in the same transaction.
+async fn verify<D: Database>(pool: Pool<D>, request: Request, next: Next) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let Ok(message) = to_bytes(body, 64 * 1024).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
+    let signature = parts.headers.get(signature::HEADER).and_then(|value| value.to_str().ok());
+    if !signature.is_some_and(|signature| signature::verifies(&message, signature)) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let response = next.run(Request::from_parts(parts, Body::from(message.clone()))).await;
+    let status = response.status();
+    if status.is_client_error() && D::keep(&pool, status.as_u16(), &String::from_utf8_lossy(&message)).await.is_err() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    response
+}
+
+/// The second line: each thing that is told about an order runs once, in one transaction with its record.
+fn idempotent<D: Database>(store: SqlStore<D>) -> IdempotencyLayer {
+    let say = |status, word: &'static str| {
+        let mut response = Response::new(Bytes::from_static(word.as_bytes()));
+        *response.status_mut() = status;
+        Reply::fixed(response)
+    };
+    IdempotencyLayer::transactional(store)
+        .route("payment-notices")
+        // The merchant's own number. An order is told about more than once, so what is told belongs to the key.
+        .key(key::all([key::json("/order"), key::json("/status")]))
+        // `sent` differs with each delivery; what counts must not.
+        .fingerprint(fingerprint::json_only(["/order", "/status", "/cents", "/serial"]))
+        // Whoever has got this far has signed.
+        .unscoped()
+        .on_duplicate(OnDuplicate::Respond(say(StatusCode::OK, SUCCESS)))
+        // It must not hear that all is well: the first may fail yet.
+        .while_running(WhileRunning::Respond(say(StatusCode::SERVICE_UNAVAILABLE, "again")))
+}
+
+/// The third line: guards, in the transaction. The answer goes out after the commit.
+///
+/// Any answer that is no success rolls everything back, the claim too, so that the next delivery runs.
+async fn notified<D>(
+    Extension(stop_within): Extension<StopWithin>,
+    mut tx: Tx<D>,
+    message: String,
+) -> Result<&'static str, Refused>
+where
+    D: Database<Connection: Connection<Database = D>>,
+    String: Bind<D::Connection>,
+    i64: Bind<D::Connection> + for<'r> Decode<'r, D>,
+{
+    let notice: Notice = serde_json::from_str(&message).map_err(|_| Refused(StatusCode::BAD_REQUEST))?;
+    let order = D::order(&mut tx, &notice.order).await?.ok_or(Refused(StatusCode::NOT_FOUND))?;
+    if order.cents != notice.cents || notice.status == Status::Unpaid {
+        return Err(Refused(StatusCode::CONFLICT));
+    }
+    let gain = notice.gain();
+    let entry = ENTRIES.on(&mut *tx).set(ACCOUNT, order.account.clone()).set(CENTS, gain).set(MESSAGE, message);
+    let number = entry.insert(notice.serial).await?;
+    let order_has = ORDERS.on(&mut *tx).transition(notice.order.clone(), notice.status).await?;
+    match (number, order_has) {
+        // Of any number of deliveries this is one, and it goes on.
+        (Flow::New, Transition::Moved) => {}
+        // It was acted upon, whatever became of the order since.
+        (Flow::Known, Transition::AlreadyThere | Transition::Refused(_)) => return Ok(SUCCESS),
+        // Paid twice, by two numbers; or one number for two orders. This is for a person to look at.
+        (Flow::New, Transition::AlreadyThere) | (Flow::Known, _) => return Err(Refused(StatusCode::CONFLICT)),
+        (_, refused) => return Err(Refused(refused.status())),
+    }
+    if gain != 0 {
+        let enough = |balance: i64| balance.checked_add(gain).filter(|balance| *balance >= 0);
+        match ACCOUNTS.on(&mut *tx).modify(order.account, BALANCE, enough).await? {
+            Written::Done => {}
+            refused => return Err(Refused(refused.status())),
+        }
+    }
+    if stop_within.0.as_deref() == Some(&*notice.order) {
+        println!("stopped within {} {}", notice.order, notice.status.as_str());
+        pending::<()>().await;
+    }
+    Ok(SUCCESS)
+}
+
+struct Refused(StatusCode);
+
+impl From<sqlx::Error> for Refused {
+    fn from(error: sqlx::Error) -> Self {
+        eprintln!("payment_callback: {error}");
+        Self(StatusCode::SERVICE_UNAVAILABLE)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response<Body> {
+        (self.0, "fail").into_response()
+    }
+}

@@ -1,0 +1,169 @@
+use std::future::Future;
+
+use sqlx::{Database, Decode, Encode, Type};
+
+use super::text::Text;
+
+type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
+type Row<C> = <<C as Session>::Database as Database>::Row;
+
+/// A connection that guards work on: `sqlx::PgConnection`, `sqlx::MySqlConnection`, `sqlx::SqliteConnection`.
+///
+/// `&mut *tx` is one, where `tx` is a [`Tx`](crate::store::Tx) of the layer's or a `sqlx::Transaction`, and
+/// `&mut *connection` where it comes from a pool. It is sealed.
+pub trait Connection: Session {}
+
+impl<C: Session> Connection for C {}
+
+/// A value that can be bound to a statement of a database: whatever `sqlx` can encode for it, and clone.
+///
+/// It is implemented for all of them.
+pub trait Bind<C: Connection>: for<'q> Encode<'q, C::Database> + Type<C::Database> + Clone + Send {}
+
+impl<C: Connection, V> Bind<C> for V where V: for<'q> Encode<'q, C::Database> + Type<C::Database> + Clone + Send {}
+
+/// What differs between the databases.
+pub trait Session: Sized + Send {
+    /// Its driver.
+    type Database: Database<Connection = Self>;
+    /// What names stand in.
+    const QUOTE: char;
+    /// The type that text is read as, whatever its column is.
+    const TEXT: &'static str;
+    /// The type that numbers are read as.
+    const NUMBER: &'static str;
+    /// Makes a read one of what is committed now, and keeps it so until the transaction ends.
+    const LOCKING: &'static str;
+    /// The same, where others may do so too.
+    const SHARING: &'static str;
+    /// A statement that was prepared with values of these types cannot take others, and is found by its text alone.
+    const PREPARES_TYPES: bool;
+    /// It can leave out a row that is there already. Others say so by an error that leaves the transaction as it was.
+    const LEAVES_OUT: bool;
+
+    /// Binds a word that may be meant for an enumeration of the database's.
+    fn bind_word(arguments: &mut Arguments<Self>, word: &'static str) -> sqlx::Result<()>;
+
+    /// Binds a number.
+    fn bind_number(arguments: &mut Arguments<Self>, number: i64) -> sqlx::Result<()>;
+
+    /// Sends a statement that changes rows, and says how many.
+    fn change(&mut self, text: Text<Self>) -> impl Future<Output = sqlx::Result<u64>> + Send;
+
+    /// Sends a statement that reads a row.
+    fn look(&mut self, text: Text<Self>) -> impl Future<Output = sqlx::Result<Option<Row<Self>>>> + Send;
+
+    /// Reads a column.
+    fn get<T>(row: &Row<Self>, at: usize) -> sqlx::Result<T>
+    where
+        T: for<'r> Decode<'r, Self::Database> + Type<Self::Database>;
+
+    /// Reads a column of numbers.
+    fn number(row: &Row<Self>, at: usize) -> sqlx::Result<i64>;
+
+    /// Reads a column of text.
+    fn word(row: &Row<Self>, at: usize) -> sqlx::Result<String>;
+}
+
+macro_rules! session {
+    ($connection:ty, $database:ty, $bind_word:expr, {$($constants:tt)*}) => {
+        impl Session for $connection {
+            type Database = $database;
+            $($constants)*
+
+            fn bind_word(arguments: &mut Arguments<Self>, word: &'static str) -> sqlx::Result<()> {
+                sqlx::Arguments::add(arguments, $bind_word(word)).map_err(sqlx::Error::Encode)
+            }
+
+            fn bind_number(arguments: &mut Arguments<Self>, number: i64) -> sqlx::Result<()> {
+                sqlx::Arguments::add(arguments, number).map_err(sqlx::Error::Encode)
+            }
+
+            async fn change(&mut self, text: Text<Self>) -> sqlx::Result<u64> {
+                let (sql, arguments) = text.into_parts();
+                let query = sqlx::query_with::<$database, _>(sqlx::AssertSqlSafe(sql), arguments);
+                Ok(query.execute(self).await?.rows_affected())
+            }
+
+            async fn look(&mut self, text: Text<Self>) -> sqlx::Result<Option<Row<Self>>> {
+                let (sql, arguments) = text.into_parts();
+                sqlx::query_with::<$database, _>(sqlx::AssertSqlSafe(sql), arguments).fetch_optional(self).await
+            }
+
+            fn get<T>(row: &Row<Self>, at: usize) -> sqlx::Result<T>
+            where
+                T: for<'r> Decode<'r, $database> + Type<$database>,
+            {
+                sqlx::Row::try_get(row, at)
+            }
+
+            fn number(row: &Row<Self>, at: usize) -> sqlx::Result<i64> {
+                Self::get(row, at)
+            }
+
+            fn word(row: &Row<Self>, at: usize) -> sqlx::Result<String> {
+                Self::get(row, at)
+            }
+        }
+    };
+}
+
+#[cfg(feature = "postgres")]
+session!(sqlx::PgConnection, sqlx::Postgres, word::Word, {
+    const QUOTE: char = '"';
+    const TEXT: &'static str = "TEXT";
+    const NUMBER: &'static str = "BIGINT";
+    const LOCKING: &'static str = " FOR UPDATE";
+    const SHARING: &'static str = " FOR SHARE";
+    const PREPARES_TYPES: bool = true;
+    const LEAVES_OUT: bool = true;
+});
+
+#[cfg(feature = "mysql")]
+session!(sqlx::MySqlConnection, sqlx::MySql, |word| word, {
+    const QUOTE: char = '`';
+    const TEXT: &'static str = "CHAR";
+    const NUMBER: &'static str = "SIGNED";
+    const LOCKING: &'static str = " FOR UPDATE";
+    const SHARING: &'static str = " LOCK IN SHARE MODE";
+    const PREPARES_TYPES: bool = false;
+    // `INSERT IGNORE` would also leave out what breaks a foreign key, and cut a number that is too long.
+    const LEAVES_OUT: bool = false;
+});
+
+// A transaction that has tried to write is the only one that can.
+#[cfg(feature = "sqlite")]
+session!(sqlx::SqliteConnection, sqlx::Sqlite, |word| word, {
+    const QUOTE: char = '"';
+    const TEXT: &'static str = "TEXT";
+    const NUMBER: &'static str = "INTEGER";
+    const LOCKING: &'static str = "";
+    const SHARING: &'static str = "";
+    const PREPARES_TYPES: bool = false;
+    const LEAVES_OUT: bool = true;
+});
+
+#[cfg(feature = "postgres")]
+mod word {
+    use sqlx::{
+        Encode, Postgres, Type,
+        encode::IsNull,
+        error::BoxDynError,
+        postgres::{PgArgumentBuffer, PgTypeInfo, types::Oid},
+    };
+
+    /// A word whose type the server takes from the column, which may be an enumeration.
+    pub(super) struct Word(pub(super) &'static str);
+
+    impl Type<Postgres> for Word {
+        fn type_info() -> PgTypeInfo {
+            PgTypeInfo::with_oid(Oid(0))
+        }
+    }
+
+    impl Encode<'_, Postgres> for Word {
+        fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+            Encode::<Postgres>::encode(self.0, buffer)
+        }
+    }
+}

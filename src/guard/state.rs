@@ -1,0 +1,217 @@
+use std::{fmt, marker::PhantomData};
+
+use super::{
+    Transition,
+    connection::{Bind, Connection},
+    name::{Column, Table},
+    text::{Form, Text, Values, several},
+};
+
+/// How often a move is tried that found the row in a state which allows it, after it had not.
+const TRIES: usize = 3;
+
+/// The states of something, and which of them may become which.
+///
+/// ```
+/// use tower_idempotency::guard::State;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// enum Order {
+///     Unpaid,
+///     Paid,
+///     Closed,
+/// }
+///
+/// impl State for Order {
+///     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid, Self::Closed];
+///
+///     fn as_str(self) -> &'static str {
+///         match self {
+///             Self::Unpaid => "unpaid",
+///             Self::Paid => "paid",
+///             Self::Closed => "closed",
+///         }
+///     }
+///
+///     fn may_become(self, next: Self) -> bool {
+///         matches!((self, next), (Self::Unpaid, Self::Paid | Self::Closed))
+///     }
+/// }
+///
+/// assert_eq!(Order::from_text("paid"), Some(Order::Paid));
+/// ```
+pub trait State: Copy + PartialEq + Send + Sync + 'static {
+    /// Each of them.
+    const ALL: &'static [Self];
+
+    /// Its word in the column of states: text, or a value of an enumeration of the database's.
+    fn as_str(self) -> &'static str;
+
+    /// Whether something in this state may move to `next`. What it says of a state and itself does not count: to be
+    /// there already is no move.
+    fn may_become(self, next: Self) -> bool;
+
+    /// The state of a word.
+    fn from_text(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|state| state.as_str() == word)
+    }
+}
+
+/// Rows whose state moves along legal edges only: see [`State`].
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// # use tower_idempotency::guard::State;
+/// # #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// # enum Order { Unpaid, Paid }
+/// # impl State for Order {
+/// #     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid];
+/// #     fn as_str(self) -> &'static str { if self == Self::Paid { "paid" } else { "unpaid" } }
+/// #     fn may_become(self, next: Self) -> bool { (self, next) == (Self::Unpaid, Self::Paid) }
+/// # }
+/// use sqlx::{Connection, SqliteConnection};
+/// use tower_idempotency::guard::{StateMachine, Transition};
+///
+/// const ORDERS: StateMachine<Order> = StateMachine::new("orders", "number", "state");
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> sqlx::Result<()> {
+/// # let mut connection = SqliteConnection::connect("sqlite::memory:").await?;
+/// # let schema = "CREATE TABLE orders (number TEXT PRIMARY KEY, state TEXT); INSERT INTO orders VALUES ('A-1', 'unpaid')";
+/// # sqlx::raw_sql(schema).execute(&mut connection).await?;
+/// let paid = ORDERS.on(&mut connection).transition("A-1", Order::Paid).await?;
+/// assert_eq!(paid, Transition::Moved);
+/// let again = ORDERS.on(&mut connection).transition("A-1", Order::Paid).await?;
+/// assert_eq!(again, Transition::AlreadyThere);
+/// let back = ORDERS.on(&mut connection).transition("A-1", Order::Unpaid).await?;
+/// assert_eq!(back, Transition::Refused(Order::Paid));
+/// # Ok(())
+/// # }
+/// # main().unwrap();
+/// # }
+/// ```
+pub struct StateMachine<S> {
+    table: Table,
+    id: Column,
+    state: Column,
+    states: PhantomData<fn() -> S>,
+}
+
+impl<S: State> StateMachine<S> {
+    /// The table, the column by which its rows are known, which must have a unique key, and the column of states.
+    ///
+    /// # Panics
+    ///
+    /// Where one of them is no name: letters, digits and underscores, at most 63, with no digit in front; the table's
+    /// may stand behind its schema's and a dot. In a constant, this is an error of the compiler's.
+    #[track_caller]
+    pub const fn new(table: &'static str, id: &'static str, state: &'static str) -> Self {
+        Self { table: Table::new(table), id: Column::new(id), state: Column::new(state), states: PhantomData }
+    }
+
+    /// A move on this connection, in its transaction if there is one.
+    pub fn on<'v, C: Connection>(&self, connection: &'v mut C) -> Move<'v, S, C> {
+        let machine = Self { states: PhantomData, ..*self };
+        Move { machine, connection, values: Values::new() }
+    }
+}
+
+/// A move of a [`StateMachine`].
+#[must_use = "nothing moves before `transition`"]
+pub struct Move<'v, S, C: Connection> {
+    machine: StateMachine<S>,
+    connection: &'v mut C,
+    values: Values<'v, C>,
+}
+
+impl<'v, S: State, C: Connection> Move<'v, S, C> {
+    /// A column that becomes this, if the row moves.
+    pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
+        self.values.push(Form::Set, column, value);
+        self
+    }
+
+    /// Moves the row of this id to a state, if it is in one that may become it.
+    ///
+    /// This is one `UPDATE … WHERE id = ? AND state IN (…)`. Of any number that try at once, one moves the row. Only
+    /// where no row has moved, a second statement asks why; it reads what is committed and locks the row, so that in a
+    /// transaction its answer holds until that ends. Without a transaction the row may have moved on when the answer is
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the database, among them a lost deadlock or serialization: roll back, and begin anew. A word in the
+    /// column that is none of the states is an error, too, and so are several rows of one id. A future that is dropped
+    /// may have moved the row.
+    pub async fn transition<I: Bind<C>>(self, id: I, to: S) -> sqlx::Result<Transition<S>> {
+        let StateMachine { table, id: column, .. } = self.machine;
+        let mut tries = TRIES;
+        loop {
+            if let Some(text) = self.update(id.clone(), to)? {
+                match self.connection.change(text).await? {
+                    0 => {}
+                    1 => return Ok(Transition::Moved),
+                    _ => return Err(several(table, column)),
+                }
+            }
+            let text = self.look(id.clone())?;
+            let Some(row) = self.connection.look(text).await? else { return Ok(Transition::Missing) };
+            let is = self.machine.state_of(&C::word(&row, 0)?)?;
+            tries -= 1;
+            match is {
+                is if is == to => return Ok(Transition::AlreadyThere),
+                is if is.may_become(to) && tries > 0 => {}
+                is => return Ok(Transition::Refused(is)),
+            }
+        }
+    }
+
+    /// None, where no state may become this one.
+    fn update<I: Bind<C>>(&self, id: I, to: S) -> sqlx::Result<Option<Text<C>>> {
+        let StateMachine { table, id: column, state, .. } = self.machine;
+        let mut from = S::ALL.iter().filter(|from| **from != to && from.may_become(to));
+        let Some(first) = from.next() else { return Ok(None) };
+        let mut text = Text::new("UPDATE ");
+        text.table(table).sql(" SET ").column(state).sql(" = ").word(to.as_str())?;
+        self.values.write(&mut text, ", ")?;
+        text.sql(" WHERE ").column(column).sql(" = ").value(id)?;
+        text.sql(" AND ").column(state).sql(" IN (").word(first.as_str())?;
+        for from in from {
+            text.sql(", ").word(from.as_str())?;
+        }
+        text.sql(")");
+        Ok(Some(text))
+    }
+
+    fn look<I: Bind<C>>(&self, id: I) -> sqlx::Result<Text<C>> {
+        let StateMachine { table, id: column, state, .. } = self.machine;
+        let mut text = Text::new("SELECT ");
+        text.cast(state, C::TEXT).sql(" FROM ").table(table).sql(" WHERE ").column(column).sql(" = ").value(id)?;
+        text.sql(C::LOCKING);
+        Ok(text)
+    }
+}
+
+impl<S: State> StateMachine<S> {
+    fn state_of(&self, word: &str) -> sqlx::Result<S> {
+        let unknown =
+            || format!("{}.{} has the word `{word}`, which is no state", self.table.name(), self.state.name());
+        S::from_text(word).ok_or_else(|| sqlx::Error::Decode(unknown().into()))
+    }
+}
+
+impl<S> fmt::Debug for StateMachine<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateMachine")
+            .field("table", &self.table.name())
+            .field("id", &self.id.name())
+            .field("state", &self.state.name())
+            .finish()
+    }
+}
+
+impl<S, C: Connection> fmt::Debug for Move<'_, S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Move").field("of", &self.machine).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,241 @@
+use std::fmt;
+
+use sqlx::Decode;
+
+use super::{
+    Written,
+    connection::{Bind, Connection},
+    name::{Column, Table},
+    text::{Form, Text, Values, several},
+};
+
+/// How often a row is read and written that others write too.
+const TRIES: usize = 5;
+
+/// Rows with a version, which are written only as they were read.
+///
+/// The column of versions is a whole number and not null. It grows by one with each write of a guard's, and has to with
+/// those of everybody else.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// use sqlx::{Connection, SqliteConnection};
+/// use tower_idempotency::guard::{Column, Versioned, Written};
+///
+/// const ACCOUNTS: Versioned = Versioned::new("accounts", "name", "version");
+/// const CENTS: Column = Column::new("cents");
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> sqlx::Result<()> {
+/// # let mut connection = SqliteConnection::connect("sqlite::memory:").await?;
+/// # let schema = "CREATE TABLE accounts (name TEXT PRIMARY KEY, cents INTEGER, version INTEGER NOT NULL); \
+/// #               INSERT INTO accounts VALUES ('ann', 500, 7)";
+/// # sqlx::raw_sql(schema).execute(&mut connection).await?;
+/// // Version 7 was read, with what was to be decided by.
+/// let written = ACCOUNTS.on(&mut connection).take(CENTS, 200_i64).write("ann", 7).await?;
+/// assert_eq!(written, Written::Done);
+/// // Somebody else has read it too.
+/// let written = ACCOUNTS.on(&mut connection).take(CENTS, 200_i64).write("ann", 7).await?;
+/// assert_eq!(written, Written::Stale);
+/// // 300 are left: this is not a matter of trying again.
+/// let written = ACCOUNTS.on(&mut connection).take(CENTS, 301_i64).write("ann", 8).await?;
+/// assert_eq!(written, Written::Refused);
+///
+/// // Reads, computes and writes, and does so again where somebody else was faster.
+/// let more = |cents: i64| cents.checked_add(50);
+/// assert_eq!(ACCOUNTS.on(&mut connection).modify("ann", CENTS, more).await?, Written::Done);
+/// # Ok(())
+/// # }
+/// # main().unwrap();
+/// # }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Versioned {
+    table: Table,
+    id: Column,
+    version: Column,
+}
+
+impl Versioned {
+    /// The table, the column by which its rows are known, which must have a unique key, and the column of versions.
+    ///
+    /// # Panics
+    ///
+    /// As [`StateMachine::new`](super::StateMachine::new) does, where one of them is no name.
+    #[track_caller]
+    pub const fn new(table: &'static str, id: &'static str, version: &'static str) -> Self {
+        Self { table: Table::new(table), id: Column::new(id), version: Column::new(version) }
+    }
+
+    /// A write on this connection, in its transaction if there is one.
+    pub fn on<'v, C: Connection>(&self, connection: &'v mut C) -> Write<'v, C> {
+        Write { rows: *self, connection, changes: Values::new(), conditions: Values::new(), tries: TRIES }
+    }
+}
+
+/// A write of [`Versioned`].
+#[must_use = "nothing is written before `write` or `modify`"]
+pub struct Write<'v, C: Connection> {
+    rows: Versioned,
+    connection: &'v mut C,
+    changes: Values<'v, C>,
+    conditions: Values<'v, C>,
+    tries: usize,
+}
+
+impl<'v, C: Connection> Write<'v, C> {
+    /// A column that becomes this.
+    pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
+        self.changes.push(Form::Set, column, value);
+        self
+    }
+
+    /// A column that grows by this.
+    ///
+    /// Where it may grow out of its type, use [`modify`](Self::modify) with `checked_add`: PostgreSQL and MariaDB report an
+    /// error, and SQLite goes on with a floating-point number.
+    pub fn add<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
+        self.changes.push(Form::Plus, column, value);
+        self
+    }
+
+    /// A column that shrinks by this, and has to have as much: see [`at_least`](Self::at_least).
+    ///
+    /// A value less than zero would be one that it grows by: check where it comes from.
+    pub fn take<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
+        self.changes.push(Form::Minus, column, value.clone());
+        self.at_least(column, value)
+    }
+
+    /// A column that has to be this much or more. If it is not, nothing is written: [`Written::Refused`].
+    pub fn at_least<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
+        self.conditions.push(Form::AtLeast, column, value);
+        self
+    }
+
+    /// How often [`modify`](Self::modify) reads and writes at most, once at least. Default: five times.
+    pub fn tries(mut self, tries: usize) -> Self {
+        self.tries = tries;
+        self
+    }
+
+    /// Writes to the row of this id, if it has this version still.
+    ///
+    /// This is one `UPDATE … SET version = version + 1 WHERE id = ? AND version = ?`. Only where no row was written, a
+    /// second statement asks why, as with [`transition`](super::Move::transition).
+    ///
+    /// The version comes from the read that the values come from. After [`Written::Stale`] both have to be read anew, and
+    /// in a transaction on MySQL or MariaDB with `FOR UPDATE`: a plain `SELECT` would show the same row again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the database, among them a lost deadlock or serialization: roll back, and begin anew. Several rows of
+    /// one id are an error, too. A future that is dropped may have written.
+    pub async fn write<I: Bind<C>>(mut self, id: I, version: i64) -> sqlx::Result<Written> {
+        self.written(id, version).await
+    }
+
+    /// Reads a column of the row of this id, and writes what `change` makes of it: reads it anew where somebody else has
+    /// written in between, and gives up as [`Written::Stale`] after a [number of tries](Self::tries).
+    ///
+    /// Where `change` gives nothing, nothing is written: [`Written::Refused`]. It may be called several times, and sees
+    /// one column; what depends on several is for [`write`](Self::write). A second read locks the row, so that in a
+    /// transaction the second write is not in vain.
+    ///
+    /// # Errors
+    ///
+    /// As with [`write`](Self::write).
+    pub async fn modify<I, V>(
+        mut self,
+        id: I,
+        column: Column,
+        mut change: impl FnMut(V) -> Option<V>,
+    ) -> sqlx::Result<Written>
+    where
+        I: Bind<C>,
+        V: Bind<C> + for<'r> Decode<'r, C::Database> + 'v,
+    {
+        for again in 0..self.tries.max(1) {
+            let text = self.read(id.clone(), column, again > 0)?;
+            let Some(row) = self.connection.look(text).await? else { return Ok(Written::Missing) };
+            let (version, value) = (C::number(&row, 0)?, C::get(&row, 1)?);
+            let Some(value) = change(value) else { return Ok(Written::Refused) };
+            self.changes.push(Form::Set, column, value);
+            match self.written(id.clone(), version).await? {
+                Written::Stale => self.changes.pop(),
+                written => return Ok(written),
+            }
+        }
+        Ok(Written::Stale)
+    }
+
+    async fn written<I: Bind<C>>(&mut self, id: I, version: i64) -> sqlx::Result<Written> {
+        let Versioned { table, id: column, .. } = self.rows;
+        let mut tries = TRIES;
+        loop {
+            let text = self.update(id.clone(), version)?;
+            match self.connection.change(text).await? {
+                0 => {}
+                1 => return Ok(Written::Done),
+                _ => return Err(several(table, column)),
+            }
+            let text = self.look(id.clone())?;
+            let Some(row) = self.connection.look(text).await? else { return Ok(Written::Missing) };
+            let (is, allowed) = (C::number(&row, 0)?, C::number(&row, 1)? != 0);
+            tries -= 1;
+            match (is == version, allowed) {
+                (true, false) => return Ok(Written::Refused),
+                // It was not so when it was to be written.
+                (true, true) if tries > 0 => {}
+                _ => return Ok(Written::Stale),
+            }
+        }
+    }
+
+    fn update<I: Bind<C>>(&self, id: I, was: i64) -> sqlx::Result<Text<C>> {
+        let Versioned { table, id: column, version } = self.rows;
+        let mut text = Text::new("UPDATE ");
+        text.table(table).sql(" SET ").column(version).sql(" = ").column(version).sql(" + 1");
+        self.changes.write(&mut text, ", ")?;
+        text.sql(" WHERE ").column(column).sql(" = ").value(id)?;
+        text.sql(" AND ").column(version).sql(" = ").number(was)?;
+        self.conditions.write(&mut text, " AND ")?;
+        Ok(text)
+    }
+
+    /// Reads the version and whether the conditions are met.
+    fn look<I: Bind<C>>(&self, id: I) -> sqlx::Result<Text<C>> {
+        let Versioned { table, id: column, version } = self.rows;
+        let mut text = Text::new("SELECT ");
+        text.cast(version, C::NUMBER).sql(", CAST(CASE WHEN 1 = 1");
+        self.conditions.write(&mut text, " AND ")?;
+        text.sql(" THEN 1 ELSE 0 END AS ").sql(C::NUMBER).sql(") FROM ").table(table);
+        text.sql(" WHERE ").column(column).sql(" = ").value(id)?.sql(C::LOCKING);
+        Ok(text)
+    }
+
+    /// Reads the version and what goes with it.
+    fn read<I: Bind<C>>(&self, id: I, of: Column, locking: bool) -> sqlx::Result<Text<C>> {
+        let Versioned { table, id: column, version } = self.rows;
+        let mut text = Text::new("SELECT ");
+        text.cast(version, C::NUMBER).sql(", ").column(of).sql(" FROM ").table(table);
+        text.sql(" WHERE ").column(column).sql(" = ").value(id)?.sql(if locking { C::LOCKING } else { "" });
+        Ok(text)
+    }
+}
+
+impl fmt::Debug for Versioned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Versioned")
+            .field("table", &self.table.name())
+            .field("id", &self.id.name())
+            .field("version", &self.version.name())
+            .finish()
+    }
+}
+
+impl<C: Connection> fmt::Debug for Write<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Write").field("of", &self.rows).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,59 @@
+//! Guards on a file of SQLite.
+
+use std::time::Duration;
+
+use sqlx::{
+    Sqlite, SqlitePool,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
+};
+
+use tower_idempotency::guard::StateMachine;
+
+use crate::{folder::Folder, model::schema};
+
+async fn lab() -> (Folder, SqlitePool) {
+    let folder = Folder::quick();
+    let options = SqliteConnectOptions::new()
+        .filename(folder.path().join("shop.db"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .busy_timeout(Duration::from_secs(60));
+    let pool = SqlitePoolOptions::new().max_connections(20).connect_with(options).await.unwrap();
+    fresh(&pool).await;
+    (folder, pool)
+}
+
+async fn fresh(pool: &SqlitePool) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(schema("TEXT", "\""))).execute(pool).await.unwrap();
+}
+
+rules!(Sqlite, begin: "BEGIN IMMEDIATE", lab: lab, fresh: fresh);
+
+/// A transaction that has read before it writes is refused by SQLite where another has written since.
+#[tokio::test]
+async fn an_old_snapshot_is_an_error() {
+    let (_folder, pool) = lab().await;
+    let mut tx = pool.begin().await.unwrap();
+    sqlx::query("SELECT state FROM orders").fetch_all(&mut *tx).await.unwrap();
+    let mut other = pool.acquire().await.unwrap();
+    assert_eq!(ORDERS.on(&mut *other).transition("A-1", Order::Paid).await.unwrap(), Transition::Moved);
+    let error = ORDERS.on(&mut *tx).transition("A-1", Order::Paid).await.unwrap_err();
+    assert_eq!(error.as_database_error().unwrap().code().unwrap(), "517", "{error}");
+}
+
+const TWICE: StateMachine<Order> = StateMachine::new("main.twice", "number", "state");
+
+#[tokio::test]
+async fn what_the_table_gets_wrong_is_an_error() {
+    let (_folder, pool) = lab().await;
+    sqlx::raw_sql("UPDATE orders SET state = 'odd' WHERE number = 'A-1'").execute(&pool).await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let error = ORDERS.on(&mut *connection).transition("A-1", Order::Paid).await.unwrap_err();
+    assert!(error.to_string().contains("orders.state has the word `odd`"), "{error}");
+
+    let text = "CREATE TABLE twice (number TEXT, state TEXT); \
+                INSERT INTO twice VALUES ('A-1', 'unpaid'), ('A-1', 'unpaid')";
+    sqlx::raw_sql(text).execute(&pool).await.unwrap();
+    let error = TWICE.on(&mut *connection).transition("A-1", Order::Paid).await.unwrap_err();
+    assert!(error.to_string().contains("several rows of main.twice"), "{error}");
+}
