@@ -13,7 +13,7 @@ use tower_idempotency::{
 };
 
 use crate::{
-    races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
+    races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
 };
 
@@ -118,26 +118,35 @@ async fn a_deadlock_is_tried_again() {
     assert_eq!(purge.await.unwrap().unwrap(), 2);
 }
 
+/// Ends all other sessions of the user.
+async fn cut(pool: &MySqlPool) {
+    let text = "SELECT id FROM information_schema.processlist WHERE user = 'tests' AND id <> CONNECTION_ID()";
+    let ids: Vec<i64> = sqlx::query_scalar(text).fetch_all(pool).await.unwrap();
+    for id in ids {
+        let _ = pool.execute(sqlx::AssertSqlSafe(format!("KILL {id}"))).await;
+    }
+}
+
 #[tokio::test]
 async fn a_cut_connection_is_not_seen_by_callers() {
     let server = server().await;
     let (store, pool) = (store(&server).await, pool(&server, "DO 1").await);
-    let cut = || async {
-        let text = "SELECT id FROM information_schema.processlist WHERE user = 'tests' AND id <> CONNECTION_ID()";
-        let ids: Vec<i64> = sqlx::query_scalar(text).fetch_all(&pool).await.unwrap();
-        for id in ids {
-            let _ = pool.execute(sqlx::AssertSqlSafe(format!("KILL {id}"))).await;
-        }
-    };
     let first = claim();
     assert!(matches!(store.claim(&key("a"), &first).await.unwrap(), Claimed::Granted(_)));
     for _ in 0..3 {
-        cut().await;
+        cut(&pool).await;
         assert!(matches!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Running { .. }));
     }
-    cut().await;
+    cut(&pool).await;
     assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
     replays(&store, &key("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks_whose_connections_are_cut() {
+    let server = server().await;
+    let pool = pool(&server, "DO 1").await;
+    many_tasks_while([store(&server).await, store(&server).await], async || cut(&pool).await).await;
 }
 
 #[tokio::test]

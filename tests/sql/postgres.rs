@@ -10,7 +10,7 @@ use tower_idempotency::{
 };
 
 use crate::{
-    races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
+    races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
 };
 
@@ -99,25 +99,34 @@ async fn a_deadlock_is_tried_again() {
     assert_eq!(purge.await.unwrap().unwrap(), 2);
 }
 
+/// Ends all other sessions.
+async fn cut(pool: &PgPool) {
+    let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    let _ = sqlx::query(text).execute(pool).await;
+}
+
 #[tokio::test]
 async fn a_cut_connection_is_not_seen_by_callers() {
     let server = Server::postgres();
     let (store, pool) = (store(&server).await, pool(&server, &[]).await);
-    let cut = || async {
-        let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                    WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
-        sqlx::query(text).execute(&pool).await.unwrap();
-    };
     let first = claim();
-    cut().await;
+    cut(&pool).await;
     assert!(matches!(store.claim(&key("a"), &first).await.unwrap(), Claimed::Granted(_)));
     for _ in 0..3 {
-        cut().await;
+        cut(&pool).await;
         assert!(matches!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Running { .. }));
     }
-    cut().await;
+    cut(&pool).await;
     assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
     replays(&store, &key("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks_whose_connections_are_cut() {
+    let server = Server::postgres();
+    let pool = pool(&server, &[]).await;
+    many_tasks_while([store(&server).await, store(&server).await], async || cut(&pool).await).await;
 }
 
 #[tokio::test]

@@ -82,9 +82,9 @@ pub use self::{
 ///
 /// # Failures
 ///
-/// A statement that loses against another (a deadlock, a serialization failure) is sent again, a bounded number of
-/// times. One whose connection breaks is sent again on another, once: the claimant in the record tells whether it had
-/// been done.
+/// A statement that loses against another (a deadlock, a serialization failure) is sent again, and one whose connection
+/// breaks is sent again on another: up to ten times in all, within half a second. The claimant in the record tells
+/// whether it had been done.
 pub struct SqlStore<D: Database> {
     shared: Arc<Shared<D>>,
     space: Space,

@@ -78,7 +78,8 @@ impl Driver for Postgres {
         let code = error.code().unwrap_or_default();
         let (kind, message) = match &*code {
             "40001" | "40P01" => return Refusal::Victim,
-            "57P01" | "57P02" | "25P03" => return Refusal::Cut,
+            // Ended by an operator, by a crash of another session, for idleness.
+            "57P01" | "57P02" | "57P05" | "25P03" => return Refusal::Cut,
             "25006" => (Unavailable, "this server is a replica and takes no writes"),
             "57P03" => (Unavailable, "the server is starting or stopping"),
             "53100" => (Full, "the disk is full"),
