@@ -52,6 +52,8 @@ pub(crate) struct Exchange {
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: bool,
     pub(crate) attached: bool,
+    /// The request body is the claim's note.
+    pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
     pub(crate) tokens: Option<TokenRule>,
 }
@@ -91,6 +93,7 @@ impl Exchange {
             render: None,
             fail_open: false,
             attached: false,
+            keep_request: false,
             tokens: None,
         }
     }
@@ -110,6 +113,7 @@ impl fmt::Debug for Exchange {
             .field("marker", &self.marker)
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
+            .field("keep_request", &self.keep_request)
             .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,8 @@
 #![cfg(all(feature = "testing", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
 
 mod folder;
+#[path = "../common/kept_request.rs"]
+mod kept_request;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(feature = "postgres")]

@@ -10,6 +10,7 @@ use tower_idempotency::{
 };
 
 use crate::{
+    kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
     races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
 };
@@ -127,6 +128,14 @@ async fn many_tasks_whose_connections_are_cut() {
     let server = Server::postgres();
     let pool = pool(&server, &[]).await;
     many_tasks_while([store(&server).await, store(&server).await], async || cut(&pool).await).await;
+}
+
+#[tokio::test]
+async fn the_request_is_kept() {
+    let server = Server::postgres();
+    let store = store(&server).await;
+    the_request_is_kept_where_asked_for(store.clone()).await;
+    a_request_past_the_limit_is_not_kept(store).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::value::StoreError;
 
@@ -16,6 +16,9 @@ use super::{
 
 /// How often a statement is sent that loses against others, or whose connection breaks.
 const TRIES: u32 = 10;
+
+/// After this long it is not sent again. MariaDB waits 50 seconds for a lock before it says so.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The pause after a first failure; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -47,7 +50,7 @@ impl<D: Driver> SqlStore<D> {
     /// Sends a statement until it has an answer. Each of them may be sent again: who has claimed, settled or released
     /// is in the record.
     async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, StoreError> {
-        let (mut failures, mut sent) = (0, false);
+        let (began, mut failures, mut sent) = (Instant::now(), 0, false);
         loop {
             let trouble = match self.send(statement, values).await {
                 Ok(answer) => return Ok(answer),
@@ -55,7 +58,8 @@ impl<D: Driver> SqlStore<D> {
             };
             failures += 1;
             let cut = trouble.is_cut::<D>();
-            if failures == TRIES || !(cut || trouble.is_victim::<D>()) {
+            let over = failures == TRIES || began.elapsed() > PATIENCE;
+            if over || !(cut || trouble.is_victim::<D>()) {
                 return Err(trouble.into_error::<D>(sent));
             }
             if cut {

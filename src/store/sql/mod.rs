@@ -83,7 +83,7 @@ pub use self::{
 /// # Failures
 ///
 /// A statement that loses against another (a deadlock, a serialization failure) is sent again, and one whose connection
-/// breaks is sent again on another: up to ten times in all, within half a second. The claimant in the record tells
+/// breaks is sent again on another: up to ten times in all, and not after ten seconds. The claimant in the record tells
 /// whether it had been done.
 pub struct SqlStore<D: Database> {
     shared: Arc<Shared<D>>,
