@@ -10,6 +10,7 @@ use tower_idempotency::{
 };
 
 use crate::{
+    clocks::{self, clocks_of_applications_do_not_count},
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
     races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
@@ -128,6 +129,18 @@ async fn many_tasks_whose_connections_are_cut() {
     let server = Server::postgres();
     let pool = pool(&server, &[]).await;
     many_tasks_while([store(&server).await, store(&server).await], async || cut(&pool).await).await;
+}
+
+#[tokio::test]
+async fn the_clocks_of_applications_do_not_count() {
+    let server = Server::postgres();
+    let stores = [store(&server).await, store(&server).await];
+    clocks_of_applications_do_not_count(stores, &url(&server), "postgres::a_process_whose_clock_is_off").await;
+}
+
+#[tokio::test]
+async fn a_process_whose_clock_is_off() {
+    clocks::child(async |url: String| PostgresStore::connect(&url).await).await;
 }
 
 #[tokio::test]

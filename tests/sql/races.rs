@@ -18,7 +18,7 @@ use tower_idempotency::{
 
 const TASKS: usize = 50;
 const KEYS: usize = 200;
-const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 pub(crate) fn key(name: &str) -> RecordKey {
     RecordKey::new("/orders/{id}", Some("ann"), name).unwrap()
