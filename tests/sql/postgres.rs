@@ -59,7 +59,12 @@ async fn many_tasks() {
 async fn a_replay_neither_writes_nor_waits() {
     let server = Server::postgres();
     let store = store(&server).await;
-    settled(&store, &key("a")).await;
+    let keys: Vec<_> = (0..20).map(|n| key(&n.to_string())).collect();
+    for key in &keys {
+        settled(&store, key).await;
+    }
+    // To one of the two the keys are new.
+    let other = PostgresStore::connect(&url(&server)).await.unwrap();
     let pool = pool(&server, &[]).await;
     let mut holder = pool.begin().await.unwrap();
     sqlx::query("SELECT 1 FROM idempotency_records FOR UPDATE").execute(&mut *holder).await.unwrap();
@@ -69,12 +74,24 @@ async fn a_replay_neither_writes_nor_waits() {
         sqlx::query_scalar::<_, String>(text).fetch_one(&pool).await.unwrap()
     };
     let before = next().await;
-    for _ in 0..20 {
-        replays(&store, &key("a")).await;
+    for key in &keys {
+        replays(&store, key).await;
+        replays(&other, key).await;
     }
     assert_eq!(next().await, before);
     settled(&store, &key("b")).await;
     assert_ne!(next().await, before);
+}
+
+#[tokio::test]
+async fn a_key_that_was_met_and_is_gone_is_free() {
+    let server = Server::postgres();
+    let store = store(&server).await;
+    for _ in 0..3 {
+        settled(&store, &key("a")).await;
+        replays(&store, &key("a")).await;
+        assert!(store.forget(&key("a")).await.unwrap());
+    }
 }
 
 #[tokio::test]

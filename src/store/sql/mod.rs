@@ -5,6 +5,7 @@ mod error;
 mod finish;
 mod held;
 mod line;
+mod met;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod operator;
@@ -30,7 +31,7 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{
-    driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table,
+    driver::Driver, error::Trouble, held::Held, met::Met, space::Space, statements::Statements, table::Table,
     transaction::Running, waiting::Room,
 };
 

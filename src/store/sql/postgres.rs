@@ -28,7 +28,8 @@ use super::{
 /// ```
 ///
 /// A claim is one statement: it inserts where nothing is and reads what is there, and writes nothing where something is.
-/// Claiming a record that has lapsed, has expired or was released takes a second one, and so may a race.
+/// One of a key that this process has met lately only reads, which takes half as long. Claiming a record that has lapsed,
+/// has expired or was released takes a second statement, and so may a race, and a key that was met and is gone.
 ///
 /// A replica takes no claims; point the store at the primary. A failover to a replica that lags loses the records of the
 /// last moments, unless replication is synchronous.
