@@ -76,9 +76,9 @@ impl<D: Driver> SqlStore<D> {
             self.rows(&statements.claim, &self.fresh(id, key, claim, &marks)).await?
         };
         if rows.is_empty() {
-            met.remove(id)
+            met.remove(id);
         } else {
-            met.add(id)
+            met.add(id);
         }
         rows.first().map(read::<D>).transpose()
     }
