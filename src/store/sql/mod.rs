@@ -97,6 +97,7 @@ struct Shared<D: Database> {
     statements: Statements,
     table: Table,
     room: Room,
+    met: Met,
     running: Running,
     /// How many transactions of the work there may be: one connection is left for what they need beside.
     seats: Arc<Semaphore>,
