@@ -24,6 +24,12 @@ pub mod transactions {}
 #[doc = include_str!("../docs/redis.md")]
 pub mod redis {}
 
+/// PostgreSQL, MariaDB and MySQL, SQLite.
+#[cfg(feature = "sqlite")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+#[doc = include_str!("../docs/sql.md")]
+pub mod sql {}
+
 /// Messages and functions.
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]

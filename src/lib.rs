@@ -44,7 +44,7 @@
 //! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
 //! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
 //! | see in the handler which try it is | [`Operation`] |
-//! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], [`store`], [`testing`] |
+//! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
 //! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing what clients left behind | [`Leftovers`] |

@@ -105,6 +105,9 @@ impl Exchange {
         claim.caller = caller;
         claim.issued = binding;
         claim.at_most_once = self.policy.is_at_most_once();
+        if self.keep_request {
+            claim.note = body.clone();
+        }
         Ok(Some((key, claim)))
     }
 

@@ -37,6 +37,7 @@ pub(crate) type Render = dyn Fn(&Refusal) -> Response<Bytes> + Send + Sync;
 
 /// Everything that a layer was told, and the engine that does it.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for a call of the builder")]
 pub(crate) struct Exchange {
     pub(crate) engine: Arc<Engine>,
     pub(crate) policy: Policy,
@@ -52,6 +53,8 @@ pub(crate) struct Exchange {
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: bool,
     pub(crate) attached: bool,
+    /// The request body is the claim's note.
+    pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
     pub(crate) tokens: Option<TokenRule>,
 }
@@ -91,6 +94,7 @@ impl Exchange {
             render: None,
             fail_open: false,
             attached: false,
+            keep_request: false,
             tokens: None,
         }
     }
@@ -110,6 +114,7 @@ impl fmt::Debug for Exchange {
             .field("marker", &self.marker)
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
+            .field("keep_request", &self.keep_request)
             .finish_non_exhaustive()
     }
 }

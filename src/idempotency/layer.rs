@@ -202,6 +202,39 @@ impl IdempotencyLayer {
         self.adjust(|policy| policy.response_limit(bytes))
     }
 
+    /// Keeps the request body beside the record, as it came, for reconciliation and audits. Default: off.
+    ///
+    /// It is the [`note`](crate::store::Record::note) of the record, which
+    /// [`inspect`](crate::store::Operator::inspect) and [`list`](crate::store::Operator::list) give back and SQL stores
+    /// have in a column of that name: there from the claim on, so that an operation whose process died can be made out,
+    /// and as long as the record is. A takeover keeps the body of the try that runs. A body longer than
+    /// [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
+    ///
+    /// Think twice: whoever reads the store, or a backup of it, then reads what clients sent, such as card numbers,
+    /// passwords and names, and the store keeps that much more. Nothing is encrypted or left out.
+    ///
+    /// ```
+    /// use axum::{Router, body::Body, http::Request, routing::post};
+    /// use tower::ServiceExt;
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::Operator};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let layer = IdempotencyLayer::new(store.clone()).route("orders").keep_request();
+    /// let app = Router::new().route("/orders", post(|| async { "ordered" }).layer(layer));
+    ///
+    /// app.oneshot(Request::post("/orders").header("Idempotency-Key", "7f0c").body(Body::from("one book"))?).await?;
+    ///
+    /// let record = store.inspect(&RecordKey::new("orders", None, "7f0c")?).await?.unwrap();
+    /// assert_eq!(record.note, "one book");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keep_request(self) -> Self {
+        self.with(|exchange| exchange.keep_request = true)
+    }
+
     /// Keeps a header for replays that is left out by default: `Set-Cookie`, a challenge, a CORS field.
     ///
     /// Think twice: a cookie that is replayed reaches whoever sends the same request with the same key. Hop-by-hop

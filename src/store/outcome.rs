@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
-use crate::value::{Claimant, Mismatch, Record};
+use crate::value::{Claimant, Mismatch, Record, Unseen};
 
 /// The outcome of [`Store::issue`](super::Store::issue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Issued {
 }
 
 /// The outcome of [`Store::claim`](super::Store::claim).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Claimed {
     /// The request may run.
@@ -37,6 +37,22 @@ pub enum Claimed {
     NotIssued,
     /// The record was issued for another purpose or principal, or is none that was issued.
     Foreign,
+}
+
+impl fmt::Debug for Claimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Granted(granted) => f.debug_tuple("Granted").field(granted).finish(),
+            Self::Running { holder, left } => {
+                f.debug_struct("Running").field("holder", holder).field("left", left).finish()
+            }
+            Self::Settled(payload) => f.debug_tuple("Settled").field(&payload.as_ref().map(Unseen)).finish(),
+            Self::Mismatch(mismatch) => f.debug_tuple("Mismatch").field(mismatch).finish(),
+            Self::OutcomeUnknown => f.write_str("OutcomeUnknown"),
+            Self::NotIssued => f.write_str("NotIssued"),
+            Self::Foreign => f.write_str("Foreign"),
+        }
+    }
 }
 
 /// A claim that was granted.

@@ -1,11 +1,11 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Caller, Claimant, Fingerprint};
+use super::{Caller, Claimant, Fingerprint, Unseen};
 
 /// What a request brings to [`Store::claim`](crate::store::Store::claim).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Claim {
     /// Who claims.
@@ -40,6 +40,21 @@ impl Claim {
             issued: None,
             note: Bytes::new(),
         }
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim")
+            .field("claimant", &self.claimant)
+            .field("fingerprint", &self.fingerprint)
+            .field("caller", &self.caller)
+            .field("lease", &self.lease)
+            .field("horizon", &self.horizon)
+            .field("at_most_once", &self.at_most_once)
+            .field("issued", &self.issued)
+            .field("note", &Unseen(&self.note))
+            .finish()
     }
 }
 
@@ -80,7 +95,7 @@ impl Issue {
 }
 
 /// How a claim ends with an answer; see [`Store::settle`](crate::store::Store::settle).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Settlement {
     /// Who claimed.
@@ -96,6 +111,16 @@ impl Settlement {
     #[must_use]
     pub fn new(claimant: Claimant, payload: Option<Bytes>, retention: Duration) -> Self {
         Self { claimant, payload, retention }
+    }
+}
+
+impl fmt::Debug for Settlement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settlement")
+            .field("claimant", &self.claimant)
+            .field("payload", &self.payload.as_ref().map(Unseen))
+            .field("retention", &self.retention)
+            .finish()
     }
 }
 

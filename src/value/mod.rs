@@ -12,6 +12,7 @@ mod payload;
 mod policy;
 mod record;
 mod refusal;
+mod unseen;
 
 #[cfg(feature = "json")]
 pub(crate) use self::payload::json_of;
@@ -33,4 +34,5 @@ pub(crate) use self::{
     key::check_key,
     payload::is_failure,
     policy::{Retain, UNRECONCILED, Wishes},
+    unseen::Unseen,
 };

@@ -1,8 +1,11 @@
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 
-use super::{Binding, Caller, Claimant, Fingerprint, RecordKey};
+use super::{Binding, Caller, Claimant, Fingerprint, RecordKey, Unseen};
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +22,7 @@ pub enum State {
 }
 
 /// What a store holds for a key, as it is read.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Record {
     /// Where it stands.
@@ -78,6 +81,27 @@ impl Record {
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.state == State::Running && self.lease_left.is_zero()
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("state", &self.state)
+            .field("claimant", &self.claimant)
+            .field("attempt", &self.attempt)
+            .field("fingerprint", &self.fingerprint)
+            .field("caller", &self.caller)
+            .field("at_most_once", &self.at_most_once)
+            .field("takeover", &self.takeover)
+            .field("lease_left", &self.lease_left)
+            .field("created", &self.created)
+            .field("settled", &self.settled)
+            .field("expires_in", &self.expires_in)
+            .field("payload", &self.payload.as_ref().map(Unseen))
+            .field("note", &Unseen(&self.note))
+            .field("binding", &self.binding)
+            .finish()
     }
 }
 

@@ -4,7 +4,11 @@
 //! loopback and in a temporary folder, and end with the test process.
 #![cfg(all(feature = "testing", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod clocks;
 mod folder;
+#[path = "../common/kept_request.rs"]
+mod kept_request;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(feature = "postgres")]

@@ -13,7 +13,9 @@ use tower_idempotency::{
 };
 
 use crate::{
-    races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
+    clocks::{self, clocks_of_applications_do_not_count},
+    kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
+    races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
 };
 
@@ -64,13 +66,28 @@ async fn many_tasks() {
 }
 
 #[tokio::test]
-async fn a_replay_does_not_wait_for_a_lock() {
+async fn a_replay_neither_writes_nor_waits() {
     let server = server().await;
     let store = store(&server).await;
     settled(&store, &key("a")).await;
-    let mut holder = pool(&server, "DO 1").await.begin().await.unwrap();
+    let pool = pool(&server, "DO 1").await;
+    let mut holder = pool.begin().await.unwrap();
     sqlx::query("SELECT 1 FROM idempotency_records FOR UPDATE").execute(&mut *holder).await.unwrap();
-    replays(&store, &key("a")).await;
+    // What the server was asked to write, by anybody.
+    let writes = || async {
+        let text = "SELECT CAST(SUM(variable_value) AS CHAR) FROM information_schema.global_status WHERE variable_name \
+                    IN ('Com_insert', 'Com_update', 'Com_delete', 'Handler_write', 'Handler_update', 'Handler_delete', \
+                    'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted')";
+        sqlx::query_scalar::<_, String>(text).fetch_one(&pool).await.unwrap()
+    };
+    let before = writes().await;
+    for _ in 0..20 {
+        replays(&store, &key("a")).await;
+    }
+    assert_eq!(writes().await, before);
+    holder.rollback().await.unwrap();
+    settled(&store, &key("b")).await;
+    assert_ne!(writes().await, before);
 }
 
 #[tokio::test]
@@ -118,26 +135,55 @@ async fn a_deadlock_is_tried_again() {
     assert_eq!(purge.await.unwrap().unwrap(), 2);
 }
 
+/// Ends all other sessions of the user.
+async fn cut(pool: &MySqlPool) {
+    let text = "SELECT id FROM information_schema.processlist WHERE user = 'tests' AND id <> CONNECTION_ID()";
+    let ids: Vec<i64> = sqlx::query_scalar(text).fetch_all(pool).await.unwrap();
+    for id in ids {
+        let _ = pool.execute(sqlx::AssertSqlSafe(format!("KILL {id}"))).await;
+    }
+}
+
 #[tokio::test]
 async fn a_cut_connection_is_not_seen_by_callers() {
     let server = server().await;
     let (store, pool) = (store(&server).await, pool(&server, "DO 1").await);
-    let cut = || async {
-        let text = "SELECT id FROM information_schema.processlist WHERE user = 'tests' AND id <> CONNECTION_ID()";
-        let ids: Vec<i64> = sqlx::query_scalar(text).fetch_all(&pool).await.unwrap();
-        for id in ids {
-            let _ = pool.execute(sqlx::AssertSqlSafe(format!("KILL {id}"))).await;
-        }
-    };
     let first = claim();
     assert!(matches!(store.claim(&key("a"), &first).await.unwrap(), Claimed::Granted(_)));
     for _ in 0..3 {
-        cut().await;
+        cut(&pool).await;
         assert!(matches!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Running { .. }));
     }
-    cut().await;
+    cut(&pool).await;
     assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
     replays(&store, &key("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks_whose_connections_are_cut() {
+    let server = server().await;
+    let pool = pool(&server, "DO 1").await;
+    many_tasks_while([store(&server).await, store(&server).await], async || cut(&pool).await).await;
+}
+
+#[tokio::test]
+async fn the_clocks_of_applications_do_not_count() {
+    let server = server().await;
+    let stores = [store(&server).await, store(&server).await];
+    clocks_of_applications_do_not_count(stores, &url(&server), "mariadb::a_process_whose_clock_is_off").await;
+}
+
+#[tokio::test]
+async fn a_process_whose_clock_is_off() {
+    clocks::child(async |url: String| MySqlStore::connect(&url).await).await;
+}
+
+#[tokio::test]
+async fn the_request_is_kept() {
+    let server = server().await;
+    let store = store(&server).await;
+    the_request_is_kept_where_asked_for(store.clone()).await;
+    a_request_past_the_limit_is_not_kept(store).await;
 }
 
 #[tokio::test]

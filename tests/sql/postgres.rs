@@ -10,7 +10,9 @@ use tower_idempotency::{
 };
 
 use crate::{
-    races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
+    clocks::{self, clocks_of_applications_do_not_count},
+    kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
+    races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
 };
 
@@ -57,7 +59,12 @@ async fn many_tasks() {
 async fn a_replay_neither_writes_nor_waits() {
     let server = Server::postgres();
     let store = store(&server).await;
-    settled(&store, &key("a")).await;
+    let keys: Vec<_> = (0..20).map(|n| key(&n.to_string())).collect();
+    for key in &keys {
+        settled(&store, key).await;
+    }
+    // To one of the two the keys are new.
+    let other = PostgresStore::connect(&url(&server)).await.unwrap();
     let pool = pool(&server, &[]).await;
     let mut holder = pool.begin().await.unwrap();
     sqlx::query("SELECT 1 FROM idempotency_records FOR UPDATE").execute(&mut *holder).await.unwrap();
@@ -67,12 +74,24 @@ async fn a_replay_neither_writes_nor_waits() {
         sqlx::query_scalar::<_, String>(text).fetch_one(&pool).await.unwrap()
     };
     let before = next().await;
-    for _ in 0..20 {
-        replays(&store, &key("a")).await;
+    for key in &keys {
+        replays(&store, key).await;
+        replays(&other, key).await;
     }
     assert_eq!(next().await, before);
     settled(&store, &key("b")).await;
     assert_ne!(next().await, before);
+}
+
+#[tokio::test]
+async fn a_key_that_was_met_and_is_gone_is_free() {
+    let server = Server::postgres();
+    let store = store(&server).await;
+    for _ in 0..3 {
+        settled(&store, &key("a")).await;
+        replays(&store, &key("a")).await;
+        assert!(store.forget(&key("a")).await.unwrap());
+    }
 }
 
 #[tokio::test]
@@ -99,25 +118,54 @@ async fn a_deadlock_is_tried_again() {
     assert_eq!(purge.await.unwrap().unwrap(), 2);
 }
 
+/// Ends all other sessions.
+async fn cut(pool: &PgPool) {
+    let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    let _ = sqlx::query(text).execute(pool).await;
+}
+
 #[tokio::test]
 async fn a_cut_connection_is_not_seen_by_callers() {
     let server = Server::postgres();
     let (store, pool) = (store(&server).await, pool(&server, &[]).await);
-    let cut = || async {
-        let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                    WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
-        sqlx::query(text).execute(&pool).await.unwrap();
-    };
     let first = claim();
-    cut().await;
+    cut(&pool).await;
     assert!(matches!(store.claim(&key("a"), &first).await.unwrap(), Claimed::Granted(_)));
     for _ in 0..3 {
-        cut().await;
+        cut(&pool).await;
         assert!(matches!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Running { .. }));
     }
-    cut().await;
+    cut(&pool).await;
     assert!(matches!(store.settle(&key("a"), &settlement(&first)).await.unwrap(), Finished::Done));
     replays(&store, &key("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks_whose_connections_are_cut() {
+    let server = Server::postgres();
+    let pool = pool(&server, &[]).await;
+    many_tasks_while([store(&server).await, store(&server).await], async || cut(&pool).await).await;
+}
+
+#[tokio::test]
+async fn the_clocks_of_applications_do_not_count() {
+    let server = Server::postgres();
+    let stores = [store(&server).await, store(&server).await];
+    clocks_of_applications_do_not_count(stores, &url(&server), "postgres::a_process_whose_clock_is_off").await;
+}
+
+#[tokio::test]
+async fn a_process_whose_clock_is_off() {
+    clocks::child(async |url: String| PostgresStore::connect(&url).await).await;
+}
+
+#[tokio::test]
+async fn the_request_is_kept() {
+    let server = Server::postgres();
+    let store = store(&server).await;
+    the_request_is_kept_where_asked_for(store.clone()).await;
+    a_request_past_the_limit_is_not_kept(store).await;
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use tower_idempotency::{
 
 const TASKS: usize = 50;
 const KEYS: usize = 200;
-const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 pub(crate) fn key(name: &str) -> RecordKey {
     RecordKey::new("/orders/{id}", Some("ann"), name).unwrap()
@@ -54,6 +54,25 @@ pub(crate) async fn replays(store: &impl Operator, key: &RecordKey) {
 /// 50 tasks on 200 keys, as two processes: each key runs once, though every third run is released first, and nobody
 /// hears of an error.
 pub(crate) async fn many_tasks_on_the_same_keys<S: Operator + Clone>(stores: [S; 2]) {
+    race(stores, |finished| assert!(matches!(finished, Finished::Done), "{finished:?}")).await;
+}
+
+/// The same while somebody goes on cutting all connections. Whoever ends a claim may hear that it was done before, or,
+/// of a release, what has come of it since.
+pub(crate) async fn many_tasks_while<S: Operator + Clone>(stores: [S; 2], cut: impl AsyncFn()) {
+    let cutting = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            cut().await;
+        }
+    };
+    tokio::select! {
+        () = race(stores, drop) => {}
+        () = cutting => {}
+    }
+}
+
+async fn race<S: Operator + Clone>(stores: [S; 2], ended: fn(Finished)) {
     let runs: Arc<HashMap<_, _>> = Arc::new((0..KEYS).map(|n| (key(&n.to_string()), AtomicU32::new(0))).collect());
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
@@ -63,7 +82,7 @@ pub(crate) async fn many_tasks_on_the_same_keys<S: Operator + Clone>(stores: [S;
                 for n in 0..KEYS {
                     let name = (n + task % 5 * 40) % KEYS;
                     let key = key(&name.to_string());
-                    while !attempt(&store, &key, name, &runs[&key]).await {}
+                    while !attempt(&store, &key, name, &runs[&key], ended).await {}
                 }
             })
         })
@@ -77,17 +96,17 @@ pub(crate) async fn many_tasks_on_the_same_keys<S: Operator + Clone>(stores: [S;
 }
 
 /// Says whether the operation has ended.
-async fn attempt<S: Operator>(store: &S, key: &RecordKey, name: usize, runs: &AtomicU32) -> bool {
+async fn attempt<S: Operator>(store: &S, key: &RecordKey, name: usize, runs: &AtomicU32, ended: fn(Finished)) -> bool {
     let claim = claim();
     match store.claim(key, &claim).await.unwrap() {
         Claimed::Granted(granted) if name.is_multiple_of(3) && granted.attempt == 1 => {
             let release = Release::new(claim.claimant, MINUTE);
-            assert!(matches!(store.release(key, &release).await.unwrap(), Finished::Done));
+            ended(store.release(key, &release).await.unwrap());
             false
         }
         Claimed::Granted(_) => {
             runs.fetch_add(1, Relaxed);
-            assert!(matches!(store.settle(key, &settlement(&claim)).await.unwrap(), Finished::Done));
+            ended(store.settle(key, &settlement(&claim)).await.unwrap());
             true
         }
         Claimed::Running { holder, .. } => {

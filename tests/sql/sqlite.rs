@@ -11,6 +11,7 @@ use tower_idempotency::{
 
 use crate::{
     folder::Folder,
+    kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
     races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
 };
 
@@ -70,6 +71,24 @@ async fn a_file_that_stays_locked_is_unavailable_and_still_replays() {
 }
 
 #[tokio::test]
+async fn a_replay_does_not_write() {
+    let folder = Folder::quick();
+    let store = store(&folder).await;
+    settled(&store, &key("a")).await;
+    let mut other = pool(&folder).await.acquire().await.unwrap();
+    // It changes whenever another connection has written.
+    let mut version =
+        async || sqlx::query_scalar::<_, i64>("PRAGMA data_version").fetch_one(&mut *other).await.unwrap();
+    let before = version().await;
+    for _ in 0..20 {
+        replays(&store, &key("a")).await;
+    }
+    assert_eq!(version().await, before);
+    settled(&store, &key("b")).await;
+    assert_ne!(version().await, before);
+}
+
+#[tokio::test]
 async fn records_outlive_the_store() {
     let folder = Folder::quick();
     let (first, key) = (claim(), key("a"));
@@ -80,6 +99,14 @@ async fn records_outlive_the_store() {
     );
     assert!(matches!(store.settle(&key, &settlement(&first)).await.unwrap(), Finished::Done));
     replays(&store, &key).await;
+}
+
+#[tokio::test]
+async fn the_request_is_kept() {
+    let folder = Folder::quick();
+    let store = store(&folder).await;
+    the_request_is_kept_where_asked_for(store.clone()).await;
+    a_request_past_the_limit_is_not_kept(store).await;
 }
 
 #[tokio::test]

@@ -82,6 +82,17 @@ async fn a_slow_store_passes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_slower_than_the_shortest_lease_passes() {
+    let store = Model::new();
+    let slow = |namespace: &str| {
+        let store = FaultyStore::new(store.namespace(namespace));
+        store.faults().on_all().delay(Duration::from_millis(300));
+        ready(store)
+    };
+    suite::run(&slow).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_broken_store_fails_on_the_rule_that_it_breaks() {
     let mut broken = HashSet::new();
     let mut unfound = Vec::new();

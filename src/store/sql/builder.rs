@@ -6,8 +6,8 @@ use tokio::sync::Semaphore;
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    Shared, SqlStore, driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table,
-    transaction::Running, waiting::Room,
+    Shared, SqlStore, driver::Driver, error::Trouble, held::Held, met::Met, space::Space, statements::Statements,
+    table::Table, transaction::Running, waiting::Room,
 };
 
 /// How long a verb waits for a connection. Less than the layers wait for a store, so that the reason is told.
@@ -77,6 +77,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
             statements,
             table: self.table,
             room: Room::default(),
+            met: Met::new(),
             running: Running::default(),
             seats: Arc::new(Semaphore::new(seats)),
             writing,

@@ -4,7 +4,7 @@ use crate::{
 };
 
 use super::{
-    SqlStore,
+    Shared, SqlStore,
     driver::{Driver, Value},
     error::torn,
     line::read,
@@ -30,7 +30,8 @@ impl<D: Driver> SqlStore<D> {
         Ok(if self.change(&statements.reissue, &over_expired).await? > 0 { Issued::Done } else { Issued::Exists })
     }
 
-    /// A free key, a running and a settled one take one statement on PostgreSQL. Elsewhere a free key takes two.
+    /// A free key, a running and a settled one take one statement on PostgreSQL, unless the key was met and is gone.
+    /// Elsewhere a free key takes two.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
         let id = self.space.id(key);
         for _ in 0..LOOKS {
@@ -66,14 +67,19 @@ impl<D: Driver> SqlStore<D> {
 
     /// What is there; on a database that can do so in one, a free key is claimed.
     async fn look(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<Option<Row>, StoreError> {
-        let statements = &self.shared.statements;
+        let Shared { statements, met, .. } = &*self.shared;
         // A claim that has to find an issued record must not create one.
-        let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() {
+        let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() || met.has(id) {
             self.rows(&statements.look, &[bytes(id)]).await?
         } else {
             let marks = Marks::of(claim);
             self.rows(&statements.claim, &self.fresh(id, key, claim, &marks)).await?
         };
+        if rows.is_empty() {
+            met.remove(id);
+        } else {
+            met.add(id);
+        }
         rows.first().map(read::<D>).transpose()
     }
 

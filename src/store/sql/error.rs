@@ -1,3 +1,5 @@
+use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+
 use sqlx::Error;
 
 use crate::value::{StoreError, StoreErrorKind};
@@ -9,7 +11,7 @@ use super::driver::Driver;
 pub enum Refusal {
     /// The statement lost to another and was undone: it may simply be sent again.
     Victim,
-    /// The server ends this connection.
+    /// The server ends this connection. Of the statement nothing is known.
     Cut,
     /// It was not done, for this reason.
     Because(StoreErrorKind, &'static str),
@@ -29,13 +31,23 @@ impl Trouble {
         matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == Refusal::Victim)
     }
 
-    /// The connection broke while the statement was on its way.
+    /// The connection broke while the statement was on its way, or while it was made.
     pub(super) fn is_cut<D: Driver>(&self) -> bool {
         match self {
-            Self::Failed(Error::Database(error)) => D::refusal(&**error) == Refusal::Cut,
+            Self::Failed(Error::Database(error)) | Self::Unsent(Error::Database(error)) => {
+                D::refusal(&**error) == Refusal::Cut
+            }
             Self::Failed(Error::Io(_) | Error::WorkerCrashed) => true,
+            // One that is refused is for the pool to wait for, and one that takes too long took its time.
+            Self::Unsent(Error::Io(error)) => {
+                matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+            }
             _ => false,
         }
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        matches!(self, Self::Failed(_))
     }
 
     /// `sent_before` says that an earlier try may have taken effect.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::value::StoreError;
 
@@ -14,10 +14,13 @@ use super::{
     waiting::jitter,
 };
 
-/// How often a statement is sent that loses against others.
+/// How often a statement is sent that loses against others, or whose connection breaks.
 const TRIES: u32 = 10;
 
-/// The pause after a first loss; it doubles with each further one.
+/// After this long it is not sent again. MariaDB waits 50 seconds for a lock before it says so.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The pause after a first failure; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -44,25 +47,28 @@ impl<D: Driver> SqlStore<D> {
         Ok(self.ask(statement, values).await?.count)
     }
 
-    /// Sends a statement until it has an answer. Each of them may be sent twice: who has claimed, settled or released
+    /// Sends a statement until it has an answer. Each of them may be sent again: who has claimed, settled or released
     /// is in the record.
     async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, StoreError> {
-        let (mut losses, mut cut) = (0, false);
+        let (began, mut failures, mut sent) = (Instant::now(), 0, false);
         loop {
             let trouble = match self.send(statement, values).await {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) => trouble,
             };
-            if trouble.is_victim::<D>() && losses + 1 < TRIES {
-                sleep(jitter((PAUSE * (1 << losses.min(8))).min(LONGEST_PAUSE))).await;
-                losses += 1;
-            } else if trouble.is_cut::<D>() && !cut {
-                cut = true;
-                self.shared.held.give_up();
-            } else {
-                // It may have been done on the connection that broke.
-                return Err(trouble.into_error::<D>(cut));
+            failures += 1;
+            let cut = trouble.is_cut::<D>();
+            let over = failures == TRIES || began.elapsed() > PATIENCE;
+            if over || !(cut || trouble.is_victim::<D>()) {
+                return Err(trouble.into_error::<D>(sent));
             }
+            if cut {
+                // It may have been done on the connection that broke.
+                sent |= trouble.is_sent();
+                self.shared.held.give_up();
+            }
+            // Who cuts one connection often cuts all of them, which takes a moment in which the next one still answers.
+            sleep(jitter((PAUSE * (1 << failures.min(8)) / 2).min(LONGEST_PAUSE))).await;
         }
     }
 

@@ -5,6 +5,7 @@ mod error;
 mod finish;
 mod held;
 mod line;
+mod met;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod operator;
@@ -30,7 +31,7 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{
-    driver::Driver, error::Trouble, held::Held, space::Space, statements::Statements, table::Table,
+    driver::Driver, error::Trouble, held::Held, met::Met, space::Space, statements::Statements, table::Table,
     transaction::Running, waiting::Room,
 };
 
@@ -83,9 +84,9 @@ pub use self::{
 ///
 /// # Failures
 ///
-/// A statement that loses against another (a deadlock, a serialization failure) is sent again, a bounded number of
-/// times. One whose connection breaks is sent again on another, once: the claimant in the record tells whether it had
-/// been done.
+/// A statement that loses against another (a deadlock, a serialization failure) is sent again, and one whose connection
+/// breaks is sent again on another: up to ten times in all, and not after ten seconds. The claimant in the record tells
+/// whether it had been done.
 pub struct SqlStore<D: Database> {
     shared: Arc<Shared<D>>,
     space: Space,
@@ -97,6 +98,7 @@ struct Shared<D: Database> {
     statements: Statements,
     table: Table,
     room: Room,
+    met: Met,
     running: Running,
     /// How many transactions of the work there may be: one connection is left for what they need beside.
     seats: Arc<Semaphore>,

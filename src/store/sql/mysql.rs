@@ -80,10 +80,10 @@ impl Driver for MySql {
         let (kind, message) = match number {
             // A deadlock, a lock that was not to be had in time.
             1213 | 1205 => return Refusal::Victim,
-            1053 | 1927 => return Refusal::Cut,
+            // The server or the session ends, the network fails; a statement may hear no more than "interrupted" (1317).
+            1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 3169 | 4031 => return Refusal::Cut,
             1290 | 1792 | 1836 => (Unavailable, "this server is a replica and takes no writes"),
             1040 | 1203 | 1226 => (Unavailable, "the server has no room for another connection"),
-            1317 => (Unavailable, "the statement was interrupted"),
             1021 | 1114 => (Full, "the disk or the table is full"),
             1969 | 3024 => (Timeout, "the statement was not done in time"),
             1146 => (Misconfigured, "the table is missing: call `migrate()`, or run what `schema()` gives"),

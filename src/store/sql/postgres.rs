@@ -28,7 +28,8 @@ use super::{
 /// ```
 ///
 /// A claim is one statement: it inserts where nothing is and reads what is there, and writes nothing where something is.
-/// Claiming a record that has lapsed, has expired or was released takes a second one, and so may a race.
+/// One of a key that this process has met lately only reads, which takes half as long. Claiming a record that has lapsed,
+/// has expired or was released takes a second statement, and so may a race, and a key that was met and is gone.
 ///
 /// A replica takes no claims; point the store at the primary. A failover to a replica that lags loses the records of the
 /// last moments, unless replication is synchronous.
@@ -78,7 +79,8 @@ impl Driver for Postgres {
         let code = error.code().unwrap_or_default();
         let (kind, message) = match &*code {
             "40001" | "40P01" => return Refusal::Victim,
-            "57P01" | "57P02" | "25P03" => return Refusal::Cut,
+            // Ended by an operator, by a crash of another session, for idleness.
+            "57P01" | "57P02" | "57P05" | "25P03" => return Refusal::Cut,
             "25006" => (Unavailable, "this server is a replica and takes no writes"),
             "57P03" => (Unavailable, "the server is starting or stopping"),
             "53100" => (Full, "the disk is full"),

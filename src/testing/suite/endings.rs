@@ -6,7 +6,7 @@ use crate::store::{Claim, Claimed, Record, Release, Settlement, State};
 
 use super::{
     expect::{already_done, done, granted, holds, is, refused, replayed, running, taken_over, untouched},
-    lab::{LONG, Lab, SHORT, claim, key, lapsed, other_requests, release, settlement},
+    lab::{LONG, Lab, SHORT, claim, in_time, key, lapsed, other_requests, release, settlement},
     rule::rules,
 };
 
@@ -277,24 +277,34 @@ async fn a_settled_record_is_gone_after_its_retention(lab: &Lab<'_>) {
 /// A settled record is there until its retention is over, whatever its lease and horizon were.
 async fn a_settled_record_is_there_until_its_retention(lab: &Lab<'_>) {
     let store = lab.store().await;
-    let (key, first) = (key(), Claim { lease: SHORT, horizon: SHORT, ..claim() });
-    store.claim(&key, &first).await;
-    done("settling", &store.settle(&key, &settlement(&first, b"kept")).await);
-    lab.lapse().await;
+    let (short, (key, settled)) = in_time(async |short| {
+        let (key, first) = (key(), Claim { lease: short, horizon: short, ..claim() });
+        store.claim(&key, &first).await;
+        let settled = store.settle(&key, &settlement(&first, b"kept")).await;
+        (key, settled)
+    })
+    .await;
+    done("settling", &settled);
+    lab.pass(short * 3 / 2).await;
     replayed("a duplicate after lease and horizon", &store.claim(&key, &claim()).await, b"kept");
 }
 
-/// A released record is gone after the time that it was to be kept.
+/// A released record is gone after the time that it was to be kept, and not before, whatever its lease and horizon were.
 async fn a_released_record_is_gone_after_its_time(lab: &Lab<'_>) {
     let store = lab.store().await;
-    let (short, long) = (key(), key());
-    for (key, keep) in [(&short, SHORT), (&long, LONG)] {
-        let first = Claim { lease: SHORT, horizon: SHORT, ..claim() };
-        store.claim(key, &first).await;
-        store.release(key, &Release::new(first.claimant, keep)).await;
-    }
-    lab.lapse().await;
-    untouched("after its time", None, store.inspect(&short).await.as_ref());
-    granted("a claim after its time", &store.claim(&short, &claim()).await, 1);
-    granted("a claim within its time", &store.claim(&long, &claim()).await, 2);
+    let (gone, first) = (key(), claim());
+    store.claim(&gone, &first).await;
+    let (short, (kept, released)) = in_time(async |short| {
+        let (key, first) = (key(), Claim { lease: short, horizon: short, ..claim() });
+        store.claim(&key, &first).await;
+        let released = store.release(&key, &release(&first)).await;
+        (key, released)
+    })
+    .await;
+    done("releasing", &released);
+    done("releasing for a short time", &store.release(&gone, &Release::new(first.claimant, SHORT)).await);
+    lab.pass(short * 3 / 2).await;
+    untouched("after its time", None, store.inspect(&gone).await.as_ref());
+    granted("a claim after its time", &store.claim(&gone, &claim()).await, 1);
+    granted("a claim within its time", &store.claim(&kept, &claim()).await, 2);
 }

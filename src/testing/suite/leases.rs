@@ -4,7 +4,7 @@ use crate::store::{Claim, Claimed, Renewed, State};
 
 use super::{
     expect::{done, granted, holds, is, running, taken_over, untouched},
-    lab::{LONG, Lab, SHORT, claim, key, lapsed, other_requests, release, settlement},
+    lab::{LONG, Lab, SHORT, claim, in_time, key, lapsed, other_requests, release, settlement},
     rule::rules,
 };
 
@@ -140,11 +140,16 @@ async fn a_lapsed_claim_is_taken_over(lab: &Lab<'_>) {
 /// Renewing lets lease and horizon count anew.
 async fn renewing_prolongs(lab: &Lab<'_>) {
     let store = lab.store().await;
-    let (key, first) = (key(), Claim { lease: SHORT, horizon: SHORT, ..claim() });
-    store.claim(&key, &first).await;
-    let longer = Claim { lease: LONG, horizon: LONG, ..first };
-    is("renewing", &store.renew(&key, &longer).await, &Renewed::Done);
-    lab.lapse().await;
+    let (short, (key, longer, renewed)) = in_time(async |short| {
+        let (key, first) = (key(), Claim { lease: short, horizon: short, ..claim() });
+        store.claim(&key, &first).await;
+        let longer = Claim { lease: LONG, horizon: LONG, ..first };
+        let renewed = store.renew(&key, &longer).await;
+        (key, longer, renewed)
+    })
+    .await;
+    is("renewing", &renewed, &Renewed::Done);
+    lab.pass(short * 3 / 2).await;
     running("a claim after the first lease", &store.claim(&key, &claim()).await, &longer);
 }
 

@@ -1,0 +1,62 @@
+use std::{
+    hash::{BuildHasher, RandomState},
+    iter::repeat_with,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// 64 KiB.
+const PLACES: usize = 8192;
+
+/// Records that this process has met lately, by hashes of their ids. A claim of one begins by reading, which takes half as
+/// long as a statement that would insert it if it were not there.
+///
+/// It is a hint and no more: what was met may be gone, and what is there may not have been met.
+pub(super) struct Met {
+    places: Box<[AtomicU64]>,
+    hasher: RandomState,
+}
+
+impl Met {
+    pub(super) fn new() -> Self {
+        Self { places: repeat_with(AtomicU64::default).take(PLACES).collect(), hasher: RandomState::new() }
+    }
+
+    pub(super) fn has(&self, id: &[u8]) -> bool {
+        let (place, hash) = self.place(id);
+        place.load(Relaxed) == hash
+    }
+
+    /// It is there. Another one in the same place is forgotten.
+    pub(super) fn add(&self, id: &[u8]) {
+        let (place, hash) = self.place(id);
+        place.store(hash, Relaxed);
+    }
+
+    /// It is not there.
+    pub(super) fn remove(&self, id: &[u8]) {
+        let (place, hash) = self.place(id);
+        let _ = place.compare_exchange(hash, 0, Relaxed, Relaxed);
+    }
+
+    fn place(&self, id: &[u8]) -> (&AtomicU64, u64) {
+        let hash = self.hasher.hash_one(id).max(1);
+        let at = hash % PLACES as u64;
+        (&self.places[usize::try_from(at).unwrap_or_default()], hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_met_is_known_until_it_is_gone() {
+        let met = Met::new();
+        assert!(!met.has(b"a") && !met.has(b""));
+        met.add(b"a");
+        met.remove(b"b");
+        assert!(met.has(b"a") && !met.has(b"b"));
+        met.remove(b"a");
+        assert!(!met.has(b"a"));
+    }
+}

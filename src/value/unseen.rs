@@ -1,0 +1,36 @@
+use std::fmt;
+
+use bytes::Bytes;
+
+/// What clients and handlers have said, of which only the length is shown: it is nobody's who reads logs.
+pub(crate) struct Unseen<'a>(pub(crate) &'a Bytes);
+
+impl fmt::Debug for Unseen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{} bytes>", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        store::Claimed,
+        value::{Claim, Claimant, Record, Settlement, State},
+    };
+
+    #[test]
+    fn what_was_said_is_not_shown() {
+        let said = || Bytes::from_static(b"secret");
+        let claim = Claim { note: said(), ..Claim::new(Duration::ZERO, Duration::ZERO) };
+        let settlement = Settlement::new(claim.claimant, Some(said()), Duration::ZERO);
+        let record =
+            Record { note: said(), payload: Some(said()), ..Record::new(State::Settled, Claimant::random(), 1) };
+        let shown = format!("{claim:?} {settlement:?} {record:?} {:?}", Claimed::Settled(Some(said())));
+        // Not as text, not as numbers.
+        assert!(!shown.contains("secret") && !shown.contains("115"), "{shown}");
+        assert_eq!(shown.matches("<6 bytes>").count(), 5, "{shown}");
+    }
+}
