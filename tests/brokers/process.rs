@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use sqlx::Sqlite;
 use tokio::time::sleep;
 use tower::service_fn;
 use tower_idempotency::{ConsumerLayer, Event, Observer, Operation, SqliteStore};
@@ -34,6 +35,8 @@ pub(crate) enum Role {
     Hangs,
     /// It says that it begins, and takes some time.
     PaysSlowly,
+    /// The same, and what it pays is a row in the transaction in which its message is recorded.
+    PaysInTransaction,
 }
 
 /// What all consumers of one scenario have said, one line each.
@@ -103,15 +106,21 @@ async fn in_a_process_of_its_own() {
     let [url, queue, store] = ["TEST_URL", "TEST_QUEUE", "TEST_STORE"].map(|name| env::var(name).unwrap());
     let store = SqliteStore::open(store).await.unwrap();
     let (hangs, slow) = (role == "Hangs", role == "PaysSlowly");
+    let in_transaction = role == "PaysInTransaction";
     let pay = move |number: Option<String>, amount, operation: Option<Operation>| async move {
-        let (number, attempt) = (number.unwrap(), operation.unwrap().attempt());
+        let (number, operation) = (number.unwrap(), operation.unwrap());
+        let attempt = operation.attempt();
         if hangs || slow {
             println!("began {number}, attempt {attempt}");
         }
         if hangs {
             pending::<()>().await;
         }
-        if slow {
+        if in_transaction {
+            let mut tx = operation.transaction::<Sqlite>()?;
+            sqlx::query("INSERT INTO payouts (number) VALUES (?)").bind(&number).execute(&mut *tx).await?;
+        }
+        if slow || in_transaction {
             sleep(Duration::from_millis(30)).await;
         }
         if amount == TOO_MUCH {
@@ -122,11 +131,23 @@ async fn in_a_process_of_its_own() {
         Ok(())
     };
     if url.starts_with("amqp") {
-        let layer = adjust(rabbitmq::payouts(store), &role);
+        let layer = if in_transaction {
+            ConsumerLayer::transactional(store, "payouts", |order: &rabbitmq::Order| order.number.clone())
+                .operation(|order, operation| order.operation = Some(operation))
+        } else {
+            rabbitmq::payouts(store)
+        };
+        let layer = adjust(layer, &role);
         let pay = service_fn(move |order: rabbitmq::Order| pay(order.number, order.amount, order.operation));
         rabbitmq::consume(&url, &queue, layer, pay).await.unwrap();
     } else {
-        let layer = adjust(nats::payouts(store), &role);
+        let layer = if in_transaction {
+            ConsumerLayer::transactional(store, "payouts", |order: &nats::Order| order.number.clone())
+                .operation(|order, operation| order.operation = Some(operation))
+        } else {
+            nats::payouts(store)
+        };
+        let layer = adjust(layer, &role);
         let pay = service_fn(move |order: nats::Order| pay(order.number, order.amount, order.operation));
         nats::consume(&url, &queue, PATIENCE, layer, pay).await.unwrap();
     }

@@ -87,6 +87,7 @@ pub(crate) async fn all(broker: &impl Broker) {
         a_lost_acknowledgement(broker),
         a_consumer_that_is_killed(broker),
         consumers_that_are_killed_again_and_again(broker),
+        effects_in_the_transaction_of_the_record(broker),
         two_consumers(broker),
         a_poison_message(broker),
         messages_that_no_delivery_helps(broker),
@@ -143,6 +144,33 @@ async fn consumers_that_are_killed_again_and_again(broker: &impl Broker) {
         again += begun - 1;
     }
     assert!(again <= KILLS * 10, "{again} begun again: {lines:?}");
+}
+
+/// What is paid is a row in the transaction in which the message is recorded: each order has one, whenever a consumer is
+/// killed and however often the broker delivers.
+async fn effects_in_the_transaction_of_the_record(broker: &impl Broker) {
+    let orders: Vec<_> = (10..50).map(|number| format!("order-{number}")).collect();
+    let bodies: Vec<_> = orders.iter().chain(&orders).map(|number| order(number, 100)).collect();
+    let mut scenario = Scenario::new(broker, "transactions", &bodies).await;
+    let store = SqliteStore::open(broker.store("transactions")).await.unwrap();
+    sqlx::raw_sql("CREATE TABLE payouts (number TEXT NOT NULL)").execute(store.pool()).await.unwrap();
+    for kill in 0..6_u32 {
+        let consumer = scenario.start(Role::PaysInTransaction);
+        let before = scenario.said.lines("paid").len();
+        let began = Instant::now();
+        while scenario.said.lines("paid").len() == before && began.elapsed() < Duration::from_secs(2) {
+            sleep(Duration::from_millis(7 + u64::from(kill) * 11)).await;
+        }
+        drop(consumer);
+    }
+    let all_paid = |lines: &[String]| {
+        orders.iter().all(|order| lines.iter().any(|line| line.starts_with(&format!("paid {order},"))))
+    };
+    scenario.until(Role::PaysInTransaction, all_paid, 0).await;
+
+    let paid: Vec<String> =
+        sqlx::query_scalar("SELECT number FROM payouts ORDER BY number").fetch_all(store.pool()).await.unwrap();
+    assert_eq!(paid, orders);
 }
 
 /// Each order is sent twice, and whoever gets it first pays.
