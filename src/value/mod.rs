@@ -33,6 +33,8 @@ pub(crate) use self::{
     digest::{Digest, hex},
     key::check_key,
     payload::is_failure,
-    policy::{Retain, UNRECONCILED, Wishes},
+    policy::{Retain, Wishes},
     unseen::Unseen,
 };
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) use self::policy::UNRECONCILED;
