@@ -1,5 +1,6 @@
 //! Values: which operation, same request?, what then?, what is kept? No I/O, no store, no HTTP service.
 
+pub(crate) mod base64url;
 mod claim;
 mod digest;
 mod error;
@@ -12,9 +13,13 @@ mod payload;
 mod policy;
 mod record;
 mod refusal;
+#[cfg(feature = "signed-tokens")]
+mod signing;
 
 #[cfg(feature = "json")]
 pub(crate) use self::payload::json_of;
+#[cfg(feature = "signed-tokens")]
+pub use self::signing::{SecretTooShort, SigningKeys};
 pub use self::{
     claim::{Binding, Claim, Issue, Release, Settlement},
     error::{KeyError, StoreError, StoreErrorKind},
