@@ -12,6 +12,10 @@ pub mod shutdown {}
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}
 
+/// Forms that are sent once.
+#[doc = include_str!("../docs/tokens.md")]
+pub mod tokens {}
+
 /// Transactions.
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]

@@ -39,7 +39,7 @@
 //! | put a layer around a service | [`IdempotencyLayer`] |
 //! | say where the key is, whose it is, what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
 //! | say what happens to a repeated request | [`Policy`] |
-//! | let a form be submitted once | [`Tokens`], [`TokenLayer`] |
+//! | let a form be submitted once | [`Tokens`], [`TokenLayer`], [`TokenIssuer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
 //! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
@@ -74,9 +74,10 @@
 //! | `memory` | yes | [`MemoryStore`] |
 //! | `tracing` | yes | events, with hashed keys |
 //! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin; [`Once`], whose values are kept as JSON |
-//! | `form` | no | [`key::form`], [`fingerprint::form`] |
+//! | `form` | no | [`key::form`], [`fingerprint::form`], tokens in `multipart/form-data` |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
+//! | `signed-tokens` | no | [`SigningKeys`], [`Tokens::signed`] |
 //! | `redis` | no | [`RedisStore`] |
 //! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
 //! | `postgres` | no | `PostgresStore`; it needs Rust 1.94, as do the two below |
@@ -120,7 +121,7 @@ mod value;
 struct Readme;
 
 #[cfg(feature = "axum")]
-pub use self::extractors::MissingOperation;
+pub use self::extractors::{MissingOperation, MissingTokenIssuer};
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub use self::run::Once;
@@ -139,15 +140,18 @@ pub use self::store::RedisStore;
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 pub use self::store::SqliteStore;
+#[cfg(feature = "signed-tokens")]
+#[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
+pub use self::value::{SecretTooShort, SigningKeys};
 pub use self::{
     body::{RequestBody, ResponseBody},
     consumer::ConsumerLayer,
     engine::Leftovers,
-    exchange::{Idempotency, Operation, ResponseFuture},
+    exchange::{Idempotency, IssueError, Operation, ResponseFuture, Token, TokenIssuer},
     extract::{fingerprint, key, scope},
     idempotency::{IdempotencyLayer, Preset},
     reconcile::Reconciler,
-    token::{Token, TokenLayer, Tokens},
+    token::{TokenLayer, Tokens},
     value::{
         AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
         Payload, Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,

@@ -6,17 +6,14 @@ use axum::{
     Json,
     body::Body,
     extract::{MatchedPath, State},
-    http::{
-        HeaderMap, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_TYPE},
-    },
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tower_idempotency::{
-    Operation, Tokens,
+    Operation,
     store::{Filter, Operator},
 };
 
@@ -25,7 +22,6 @@ use crate::{executions::Executions, instructions::Instructions};
 pub(crate) struct Server {
     pub(crate) store: Arc<dyn Operator>,
     pub(crate) executions: Executions,
-    pub(crate) tokens: Tokens,
 }
 
 pub(crate) type Failure = (StatusCode, String);
@@ -80,20 +76,6 @@ pub(crate) async fn perform(
 /// `{"ROUTE KEY": n}` of this process.
 pub(crate) async fn executions(State(server): State<Arc<Server>>) -> Json<BTreeMap<String, u64>> {
     Json(server.executions.by_operation())
-}
-
-/// A token of the route's purpose, for the user who asks or for nobody.
-pub(crate) async fn token(
-    State(server): State<Arc<Server>>,
-    route: MatchedPath,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let purpose = if route.as_str() == "/token" { "order" } else { "other" };
-    let user = headers.get("x-user").and_then(|user| user.to_str().ok());
-    let unavailable = failure(StatusCode::SERVICE_UNAVAILABLE);
-    let token = server.tokens.issue(purpose, user).await.map_err(unavailable)?;
-    let answer = json!({ "token": token.as_str(), "expires_in": token.life().as_secs_f64() });
-    Ok(([(CACHE_CONTROL, "no-store")], Json(answer)).into_response())
 }
 
 /// The running records whose lease has lapsed.

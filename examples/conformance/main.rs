@@ -58,7 +58,7 @@ use self::transfer::Transfer;
 use self::{
     executions::Executions,
     flags::Flags,
-    handler::{Server, abandoned, executions, handle, token},
+    handler::{Server, abandoned, executions, handle},
 };
 
 /// How long running handlers have, once the server was told to end.
@@ -89,14 +89,18 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let executions = Executions::new(flags.effects.as_deref())?;
     let base = told(IdempotencyLayer::new(store.clone()));
     let tokens = Tokens::new(store.clone()).life(flags.token_life);
-    let submit = tokens
-        .layer("order")
-        .principal(scope::header("X-User").optional())
-        .retention(flags.retention)
-        .lease(flags.lease)
-        .store_timeout(flags.store_timeout)
-        .leftovers(leftovers.clone());
-    let app = routes(&base, submit).merge(transfer).with_state(Arc::new(Server { store, executions, tokens }));
+    let layer = |purpose: &str| {
+        tokens
+            .layer(purpose)
+            .principal(scope::header("X-User").optional())
+            .retention(flags.retention)
+            .lease(flags.lease)
+            .store_timeout(flags.store_timeout)
+            .leftovers(leftovers.clone())
+    };
+    let app = routes(&base, layer("order"), layer("other"))
+        .merge(transfer)
+        .with_state(Arc::new(Server { store, executions }));
 
     // Before anybody knows the address, so that whoever does can end the server.
     let mut terminate = signal(SignalKind::terminate())?;
@@ -166,7 +170,7 @@ async fn table<D: Transfer>(
     Ok((Arc::new(store), transfer))
 }
 
-fn routes(base: &IdempotencyLayer, submit: TokenLayer) -> Router<Arc<Server>> {
+fn routes(base: &IdempotencyLayer, submit: TokenLayer, other: TokenLayer) -> Router<Arc<Server>> {
     let default = || base.clone();
     // One layer value for both routers that it is nested in.
     let run = Router::new().route("/run", post(handle).layer(default()));
@@ -195,8 +199,8 @@ fn routes(base: &IdempotencyLayer, submit: TokenLayer) -> Router<Arc<Server>> {
         .route("/order-callback", post(handle).layer(acknowledged(default())))
         .route("/legacy", get(handle).layer(default().key(key::query("request_id")).methods([Method::GET])))
         .route("/orders/{id}/pay", post(handle).layer(default().key(key::path("id"))))
-        .route("/token", get(token))
-        .route("/token/other", get(token))
+        .route("/token", submit.clone().endpoint())
+        .route("/token/other", other.endpoint())
         .route("/submit", post(handle).layer(submit.clone()))
         .route("/submit-replay", post(handle).layer(submit.on_duplicate(OnDuplicate::Replay)))
         .route("/executions", get(executions))

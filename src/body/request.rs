@@ -1,6 +1,7 @@
 use std::{
     pin::Pin,
     task::{Context, Poll},
+    vec,
 };
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ pin_project! {
     enum Kind<B> {
         Passed { #[pin] body: B },
         Whole { data: Option<Bytes>, trailers: Option<HeaderMap> },
+        Resumed { read: vec::IntoIter<Bytes>, trailers: Option<HeaderMap>, rest: Option<Pin<Box<B>>> },
     }
 }
 
@@ -38,6 +40,12 @@ impl<B> RequestBody<B> {
         let data = Some(data).filter(|data| !data.is_empty());
         Self { kind: Kind::Whole { data, trailers } }
     }
+
+    /// A body of which the layer has read the beginning; with trailers, or without a rest, it was all of it.
+    #[cfg(feature = "form")]
+    pub(crate) fn resumed(read: Vec<Bytes>, trailers: Option<HeaderMap>, rest: Option<Pin<Box<B>>>) -> Self {
+        Self { kind: Kind::Resumed { read: read.into_iter(), trailers, rest } }
+    }
 }
 
 impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
@@ -50,6 +58,11 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
             KindProjected::Whole { data, trailers } => {
                 Poll::Ready(data.take().map(Frame::data).or_else(|| trailers.take().map(Frame::trailers)).map(Ok))
             }
+            KindProjected::Resumed { read, trailers, rest } => match (read.next(), rest) {
+                (Some(data), _) => Poll::Ready(Some(Ok(Frame::data(data)))),
+                (None, Some(rest)) => rest.as_mut().poll_frame(cx),
+                (None, None) => Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers)))),
+            },
         }
     }
 
@@ -57,6 +70,9 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
         match &self.kind {
             Kind::Passed { body } => body.is_end_stream(),
             Kind::Whole { data, trailers } => data.is_none() && trailers.is_none(),
+            Kind::Resumed { read, trailers, rest } => {
+                read.as_slice().is_empty() && trailers.is_none() && rest.as_ref().is_none_or(Body::is_end_stream)
+            }
         }
     }
 
@@ -64,15 +80,23 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
         match &self.kind {
             Kind::Passed { body } => body.size_hint(),
             Kind::Whole { data, trailers } => {
-                let length = data.as_ref().map_or(0, Bytes::len) as u64;
-                let mut hint = SizeHint::new();
-                hint.set_lower(length);
-                // Whoever passes the request on and knows its length leaves trailers out.
-                if trailers.is_none() {
-                    hint.set_upper(length);
-                }
-                hint
+                sizes(data.as_ref().map_or(0, Bytes::len), &SizeHint::with_exact(0), trailers.as_ref())
+            }
+            Kind::Resumed { read, trailers, rest } => {
+                let rest = rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
+                sizes(read.as_slice().iter().map(Bytes::len).sum(), &rest, trailers.as_ref())
             }
         }
     }
+}
+
+/// Whoever passes the request on and knows its length leaves trailers out.
+fn sizes(read: usize, rest: &SizeHint, trailers: Option<&HeaderMap>) -> SizeHint {
+    let read = read as u64;
+    let mut hint = SizeHint::new();
+    hint.set_lower(rest.lower().saturating_add(read));
+    if let Some(upper) = rest.upper().filter(|_| trailers.is_none()) {
+        hint.set_upper(upper.saturating_add(read));
+    }
+    hint
 }

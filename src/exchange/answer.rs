@@ -2,13 +2,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{
-    Response, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_TYPE},
+    HeaderValue, Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
     response::Parts,
 };
 use http_body::Body;
 
-use super::{Exchange, codec};
+use super::{
+    Exchange,
+    codec::{self, Kept},
+    token::Shown,
+};
 use crate::{
     body::{Collected, Excess, Failure, ResponseBody, collect},
     engine::Work,
@@ -31,11 +35,11 @@ pub(super) enum Fate {
 
 impl Exchange {
     /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
-    pub(super) async fn take_in<B>(&self, response: Response<B>, work: &Work) -> Handled<B>
+    pub(super) async fn take_in<B>(&self, response: Response<B>, work: &Work, token: Option<&Shown>) -> Handled<B>
     where
         B: Body<Data = Bytes>,
     {
-        let (parts, body) = response.into_parts();
+        let (mut parts, body) = response.into_parts();
         let wishes = work.wishes();
         if self.passes_through(&parts, &body, wishes) {
             let fate = self.fate(&parts, None, wishes);
@@ -48,7 +52,10 @@ impl Exchange {
         let wishes = work.wishes();
         match read {
             Ok(whole) => {
-                let fate = self.fate(&parts, Some(&whole), wishes);
+                let mut fate = self.fate(&parts, Some(&whole), wishes);
+                if matches!(fate, Fate::Release) && wishes.retain.is_none() {
+                    fate = self.replace(&mut parts, &whole, token).await;
+                }
                 let Collected { data, trailers } = whole;
                 Handled { response: Response::from_parts(parts, ResponseBody::whole(data, trailers)), fate }
             }
@@ -96,8 +103,37 @@ impl Exchange {
             None if by_policy() => self.policy.retention,
             Some(Retain::No) | None => return Fate::Release,
         };
-        Fate::Settle(body.map(|body| codec::encode(parts.status, &parts.headers, body, &self.headers)), retention)
+        Fate::Settle(body.map(|body| self.encoded(parts, body)), retention)
     }
+
+    fn encoded(&self, parts: &Parts, body: &Collected) -> Bytes {
+        codec::encode(parts.status, &parts.headers, body, &self.headers)
+    }
+
+    /// Puts a new token into a failed answer, if that is wanted and there can be one; its own is spent by that.
+    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&Shown>) -> Fate {
+        let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
+        let (Some(rule), Some(token)) = (rule, token) else { return Fate::Release };
+        let Some((successor, kept)) = rule.successor(token).await else { return Fate::Release };
+        parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        parts.headers.insert(rule.header.clone(), kept);
+        let payload = self.encoded(parts, body);
+        parts.headers.insert(rule.header.clone(), successor);
+        Fate::Settle(Some(payload), self.policy.retention)
+    }
+
+    /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.
+    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&Shown>) -> Option<Kept> {
+        let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
+        let mut kept = codec::decode(payload?).filter(|kept| has_failed(kept.status))?;
+        let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
+        kept.headers.insert(rule.header.clone(), successor);
+        Some(kept)
+    }
+}
+
+fn has_failed(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
 }
 
 /// An upgrade, or a part of an answer: neither can be replayed.

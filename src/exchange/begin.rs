@@ -1,12 +1,12 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, request::Parts};
 
-use super::{Exchange, Scoping};
+use super::{Exchange, Scoping, token::Shown};
 use crate::{
     extract::{caller, fingerprint, key::KeyExtractor, route},
-    value::{Binding, Caller, Claim, Digest, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
+    value::{Caller, Claim, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
 };
 
 /// What the head of a request says.
@@ -25,8 +25,18 @@ pub(crate) struct Subject {
     name: Name,
 }
 
+/// An operation, and the claim for it.
+pub(super) struct Asked {
+    pub(super) key: RecordKey,
+    pub(super) claim: Claim,
+    /// The token that names the operation, where one does.
+    pub(super) token: Option<Shown>,
+}
+
+type Named = (RecordKey, Option<Shown>);
+
 enum Name {
-    Known(RecordKey, Option<Binding>),
+    Known(Named),
     /// The body has the rest of it.
     Open {
         scope: ScopeOf,
@@ -39,6 +49,20 @@ enum ScopeOf {
     Head(Option<String>),
     /// The body tells it.
     Body,
+}
+
+#[cfg(feature = "form")]
+impl Subject {
+    pub(super) fn lacks_only_its_key(&self) -> bool {
+        matches!(self.name, Name::Open { scope: ScopeOf::Head(_), key: None })
+    }
+
+    pub(super) fn with_key(mut self, found: String) -> Self {
+        if let Name::Open { key, .. } = &mut self.name {
+            *key = Some(found);
+        }
+        self
+    }
 }
 
 impl Exchange {
@@ -70,10 +94,7 @@ impl Exchange {
             Scoping::Unscoped => (ScopeOf::Head(None), Caller::NONE),
         };
         let name = match (scope, key) {
-            (ScopeOf::Head(scope), Some(key)) => {
-                let (key, binding) = self.named(parts, scope.as_deref(), &key)?;
-                Name::Known(key, binding)
-            }
+            (ScopeOf::Head(scope), Some(key)) => Name::Known(self.named(parts, scope.as_deref(), &key)?),
             (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
         };
         Ok(Some(Subject { caller, name }))
@@ -85,9 +106,9 @@ impl Exchange {
         parts: &Parts,
         body: &Bytes,
         Subject { caller, name }: Subject,
-    ) -> Result<Option<(RecordKey, Claim)>, Refusal> {
-        let (key, binding, fingerprint) = match name {
-            Name::Known(key, binding) => (key, binding, self.fingerprint.of(parts, body)?),
+    ) -> Result<Option<Asked>, Refusal> {
+        let ((key, token), fingerprint) = match name {
+            Name::Known(named) => (named, self.fingerprint.of(parts, body)?),
             Name::Open { scope, .. } if self.key.is_content() => self.content(parts, body, scope, caller)?,
             Name::Open { scope, key } => {
                 let key = match (key, self.key_of_body()) {
@@ -96,19 +117,19 @@ impl Exchange {
                 };
                 let Some(key) = key else { return self.missing() };
                 let scope = self.scope(parts, body, scope)?;
-                let (key, binding) = self.named(parts, scope.as_deref(), &key)?;
-                (key, binding, self.fingerprint.of(parts, body)?)
+                (self.named(parts, scope.as_deref(), &key)?, self.fingerprint.of(parts, body)?)
             }
         };
-        let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
+        let memory = self.memory(token.as_ref()).unwrap_or_default();
+        let mut claim = Claim::new(self.policy.lease, self.policy.horizon().max(memory));
         claim.fingerprint = fingerprint;
         claim.caller = caller;
-        claim.issued = binding;
+        claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.clone());
         claim.at_most_once = self.policy.is_at_most_once();
         if self.keep_request {
             claim.note = body.clone();
         }
-        Ok(Some((key, claim)))
+        Ok(Some(Asked { key, claim, token }))
     }
 
     /// The content is the key. Where no scope is set, the caller takes its place.
@@ -118,7 +139,7 @@ impl Exchange {
         body: &Bytes,
         scope: ScopeOf,
         caller: Caller,
-    ) -> Result<(RecordKey, Option<Binding>, Fingerprint), Refusal> {
+    ) -> Result<(Named, Fingerprint), Refusal> {
         let scope = match &self.scoping {
             Scoping::Credentials(_) => Some(hex(&caller.to_bytes())),
             _ => self.scope(parts, body, scope)?,
@@ -128,8 +149,7 @@ impl Exchange {
             Fingerprint::OFF => fingerprint::of_bytes(parts, body),
             fingerprint => fingerprint,
         };
-        let (key, binding) = self.named(parts, scope.as_deref(), &hex(content.digest()))?;
-        Ok((key, binding, fingerprint))
+        Ok((self.named(parts, scope.as_deref(), &hex(content.digest()))?, fingerprint))
     }
 
     fn scope(&self, parts: &Parts, body: &Bytes, scope: ScopeOf) -> Result<Option<String>, Refusal> {
@@ -143,18 +163,23 @@ impl Exchange {
     /// Where a key can be that the head does not have.
     fn key_of_body(&self) -> Option<&KeyExtractor> {
         match &self.tokens {
-            Some(rule) => rule.field.as_ref(),
+            Some(rule) => Some(&rule.field),
             None => Some(&self.key).filter(|key| key.is_content() || key.needs_body()),
         }
     }
 
-    /// The operation, and what a token has to be bound to.
-    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<(RecordKey, Option<Binding>), Refusal> {
+    /// The operation, and the token that names it.
+    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<Named, Refusal> {
         if let Some(rule) = &self.tokens {
-            return Ok((token_key(&rule.purpose, key), Some(Binding::new(&rule.purpose, scope))));
+            return rule.look_at(key, scope).map(|(key, shown)| (key, Some(shown)));
         }
         let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
         Ok((RecordKey::new(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
+    }
+
+    /// How long it has to be remembered what became of an operation, where that is not for the policy to say.
+    pub(super) fn memory(&self, token: Option<&Shown>) -> Option<Duration> {
+        self.tokens.as_ref()?.issuer.memory(token?)
     }
 
     fn invalid(&self, error: KeyError) -> Refusal {
@@ -176,11 +201,4 @@ impl Exchange {
             && self.fingerprint.is_off()
             && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
     }
-}
-
-/// Names a token in a store: by its digest, so that nobody who reads the store can spend it.
-pub(crate) fn token_key(purpose: &str, token: &str) -> RecordKey {
-    let mut digest = Digest::new();
-    digest.part(token.as_bytes());
-    RecordKey::token(purpose, &digest.finish())
 }

@@ -9,6 +9,7 @@ use http::Response;
 use http_body::Body;
 use pin_project_lite::pin_project;
 
+use super::issuing::Issued;
 use crate::{body::ResponseBody, engine::Task};
 
 type Output<R, E> = Result<Response<ResponseBody<R>>, E>;
@@ -46,15 +47,16 @@ pin_project! {
         R: 'static,
         E: 'static,
     {
-        Pass { #[pin] inner: F },
+        Pass { #[pin] inner: F, issued: Option<Issued> },
         Ready { response: Option<Response<ResponseBody<R>>> },
         Keyed { task: Task<Output<R, E>> },
     }
 }
 
 impl<F, R: Body, E> ResponseFuture<F, R, E> {
-    pub(super) fn pass(inner: F) -> Self {
-        Self { kind: Kind::Pass { inner } }
+    /// `issued` says whether the answer has a token in it.
+    pub(super) fn pass(inner: F, issued: Option<Issued>) -> Self {
+        Self { kind: Kind::Pass { inner, issued } }
     }
 
     pub(super) fn ready(response: Response<ResponseBody<R>>) -> Self {
@@ -78,7 +80,12 @@ where
     /// Where the inner service panics, after its claim has been ended; and where it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().kind.project() {
-            KindProjected::Pass { inner } => Poll::Ready(ready!(inner.poll(cx)).map(|it| it.map(ResponseBody::passed))),
+            KindProjected::Pass { inner, issued } => Poll::Ready(ready!(inner.poll(cx)).map(|mut response| {
+                if let Some(issued) = issued {
+                    issued.mark(response.headers_mut());
+                }
+                response.map(ResponseBody::passed)
+            })),
             KindProjected::Ready { response } => match response.take() {
                 Some(response) => Poll::Ready(Ok(response)),
                 None => panic!("`ResponseFuture` polled after it was ready"),

@@ -5,11 +5,17 @@ mod begin;
 mod codec;
 mod future;
 mod headers;
+mod issuing;
 mod operation;
 mod payload;
+#[cfg(feature = "form")]
+mod prefix;
 mod refuse;
 mod run;
 mod service;
+#[cfg_attr(not(feature = "signed-tokens"), path = "unsigned.rs")]
+mod signer;
+mod token;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -28,9 +34,19 @@ use crate::{
     value::{Policy, Refusal},
 };
 
-use self::begin::{Begun, Subject};
-pub(crate) use self::{begin::token_key, headers::KeptHeaders};
-pub use self::{future::ResponseFuture, operation::Operation, service::Idempotency};
+use self::begin::{Asked, Begun, Subject};
+pub use self::{
+    future::ResponseFuture,
+    issuing::{IssueError, TokenIssuer},
+    operation::Operation,
+    service::Idempotency,
+    token::Token,
+};
+pub(crate) use self::{
+    headers::KeptHeaders,
+    signer::Signer,
+    token::{Issuer, TokenRule},
+};
 
 /// Makes the answer that tells a client of a refusal.
 pub(crate) type Render = dyn Fn(&Refusal) -> Response<Bytes> + Send + Sync;
@@ -57,13 +73,6 @@ pub(crate) struct Exchange {
     pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
     pub(crate) tokens: Option<TokenRule>,
-}
-
-/// What a token has to be good for, and where it may be if the head does not have it.
-#[derive(Clone, Debug)]
-pub(crate) struct TokenRule {
-    pub(crate) purpose: Arc<str>,
-    pub(crate) field: Option<KeyExtractor>,
 }
 
 /// Whose key it is.
@@ -98,6 +107,17 @@ impl Exchange {
             tokens: None,
         }
     }
+}
+
+/// The methods, if the answers to all of them can be replayed.
+#[track_caller]
+pub(crate) fn protectable(methods: impl IntoIterator<Item = Method>) -> Vec<Method> {
+    let methods: Vec<_> = methods.into_iter().collect();
+    let odd = [Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
+    if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
+        panic!("{method} cannot be protected");
+    }
+    methods
 }
 
 impl fmt::Debug for Exchange {

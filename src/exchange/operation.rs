@@ -33,11 +33,17 @@ pub struct Operation {
     key: RecordKey,
     started: Arc<Started>,
     retention: Duration,
+    /// How long it has to be remembered, where nobody may say otherwise.
+    memory: Option<Duration>,
 }
 
 impl Operation {
     pub(crate) fn new(work: Arc<Work>, key: RecordKey, started: Started, retention: Duration) -> Self {
-        Self { work, key, started: Arc::new(started), retention }
+        Self { work, key, started: Arc::new(started), retention, memory: None }
+    }
+
+    pub(super) fn remembered(self, memory: Option<Duration>) -> Self {
+        Self { memory, ..self }
     }
 
     /// The key as it was extracted from the request.
@@ -121,10 +127,10 @@ impl Operation {
     /// it.
     #[must_use]
     pub fn settlement(&self, payload: Payload) -> Settlement {
-        let retention = match self.work.wishes().retain {
+        let retention = self.memory.unwrap_or_else(|| match self.work.wishes().retain {
             Some(Retain::For(retention)) => retention,
             _ => self.retention,
-        };
+        });
         Settlement::new(self.started.claimant, payload.into_bytes(), retention)
     }
 

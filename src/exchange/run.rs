@@ -11,7 +11,7 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::{
-    Exchange, Operation, Subject,
+    Asked, Exchange, Operation, Subject,
     answer::{Fate, Handled},
     codec,
 };
@@ -19,7 +19,7 @@ use crate::{
     body::{BoxError, Collected, Excess, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
     engine::{Admission, CatchUnwind, Ending, Run, Stage, Work},
     problem,
-    value::{Claim, Event, OnDuplicate, Record, RecordKey, Refusal, State, StoreErrorKind, WhileRunning},
+    value::{Event, OnDuplicate, Record, RecordKey, Refusal, State, StoreErrorKind, WhileRunning},
 };
 
 impl Exchange {
@@ -34,28 +34,27 @@ impl Exchange {
     ) -> Result<Response<ResponseBody<R>>, S::Error>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-        B: Body<Data = Bytes>,
+        B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
         R: Body<Data = Bytes>,
     {
-        let streams = self.streams(&subject);
-        let (body, claimed) = if streams {
-            (RequestBody::passed(body), self.claim(&parts, &Bytes::new(), subject))
-        } else {
-            match self.read(&parts, body).await {
-                Ok(whole) => {
-                    let claimed = self.claim(&parts, &whole.data, subject);
-                    (RequestBody::whole(whole), claimed)
-                }
-                Err(refusal) => return Ok(self.refuse(None, &refusal)),
-            }
-        };
-        let (key, claim) = match claimed {
-            Ok(Some(claimed)) => claimed,
-            Ok(None) => return pass(&mut inner, parts, body).await,
+        let (body, claimed, sends) = match self.take(&parts, body, subject).await {
+            Ok(taken) => taken,
             Err(refusal) => return Ok(self.refuse(None, &refusal)),
         };
-        let protected = |outer: &Operation| *outer.record_key() == key;
+        let asked = match claimed {
+            Ok(Some(asked)) => asked,
+            Ok(None) => return pass(&mut inner, parts, body).await,
+            Err(refusal) => {
+                let answer = self.refuse(None, &refusal);
+                if sends {
+                    Self::drain(body).await;
+                }
+                return Ok(answer);
+            }
+        };
+        let Asked { key, claim, .. } = &asked;
+        let protected = |outer: &Operation| outer.record_key() == key;
         if parts.extensions.get().is_some_and(protected) {
             // The same layer further out has claimed it: here it would wait for itself.
             return pass(&mut inner, parts, body).await;
@@ -65,28 +64,53 @@ impl Exchange {
             WhileRunning::Wait(patience) => patience,
             _ => Duration::ZERO,
         };
-        let answer = match self.engine.admit(&work, &key, &claim, stage, patience).await {
-            Admission::Run(run) => return self.handle(run, &work, &key, &claim, inner, parts, body).await,
+        let answer = match self.engine.admit(&work, key, claim, stage, patience).await {
+            Admission::Run(run) => return self.handle(run, &work, &asked, inner, parts, body).await,
             Admission::Failed { running: None, .. } if self.fail_open => {
-                self.engine.report(&Event::FailedOpen { key: &key });
+                self.engine.report(&Event::FailedOpen { key });
                 return pass(&mut inner, parts, body).await;
             }
             // Not beside a run that is known to be going on.
-            Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(&key, left),
+            Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(key, left),
             Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
-                self.refuse(Some(&key), &Refusal::StoreFull)
+                self.refuse(Some(key), &Refusal::StoreFull)
             }
-            Admission::Failed { .. } => self.refuse(Some(&key), &Refusal::StoreUnavailable),
-            Admission::Running(left) => self.running(&key, left),
-            Admission::Settled(payload) => self.duplicate(&key, payload.as_ref()),
-            Admission::Mismatch(mismatch) => self.refuse(Some(&key), &Refusal::KeyReused(mismatch)),
-            Admission::OutcomeUnknown => self.refuse(Some(&key), &Refusal::OutcomeUnknown),
-            Admission::NotIssued => self.refuse(Some(&key), &Refusal::TokenInvalid),
+            Admission::Failed { .. } => self.refuse(Some(key), &Refusal::StoreUnavailable),
+            Admission::Running(left) => self.running(key, left),
+            Admission::Settled(payload) => self.duplicate(&asked, payload.as_ref()),
+            Admission::Mismatch(mismatch) => self.refuse(Some(key), &Refusal::KeyReused(mismatch)),
+            Admission::OutcomeUnknown => self.refuse(Some(key), &Refusal::OutcomeUnknown),
+            Admission::NotIssued => self.refuse(Some(key), &Refusal::TokenInvalid),
         };
-        if streams && !Self::waits_for_a_word(&parts.headers) {
+        if sends {
             Self::drain(body).await;
         }
         Ok(answer)
+    }
+
+    /// As much of the body as the claim needs, the claim, and whether the client may still be sending.
+    async fn take<B>(
+        &self,
+        parts: &Parts,
+        body: B,
+        subject: Subject,
+    ) -> Result<(RequestBody<B>, Result<Option<Asked>, Refusal>, bool), Refusal>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        if self.streams(&subject) {
+            let sends = !Self::waits_for_a_word(&parts.headers);
+            return Ok((RequestBody::passed(body), self.claim(parts, &Bytes::new(), subject), sends));
+        }
+        #[cfg(feature = "form")]
+        if let Some(place) = self.looks_for(parts, &subject) {
+            let (body, claimed) = self.claim_by_prefix(parts, body, subject, place).await;
+            return Ok((body, claimed, true));
+        }
+        let whole = self.read(parts, body).await?;
+        let claimed = self.claim(parts, &whole.data, subject);
+        Ok((RequestBody::whole(whole), claimed, false))
     }
 
     /// The whole request body, or why not.
@@ -117,13 +141,11 @@ impl Exchange {
     }
 
     /// Runs the handler under its claim and ends the claim.
-    #[allow(clippy::too_many_arguments)]
     async fn handle<S, B, R>(
-        &self,
+        self: &Arc<Self>,
         mut run: Run<'_>,
         work: &Arc<Work>,
-        key: &RecordKey,
-        claim: &Claim,
+        asked: &Asked,
         mut inner: S,
         mut parts: Parts,
         body: RequestBody<B>,
@@ -132,12 +154,17 @@ impl Exchange {
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
         R: Body<Data = Bytes>,
     {
+        let Asked { key, token, .. } = asked;
         let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
-        parts.extensions.insert(operation);
+        parts.extensions.insert(operation.remembered(self.memory(token.as_ref())));
+        let issued = self.let_issue(&mut parts, token.as_ref());
         let request = Request::from_parts(parts, body);
         let handling = async {
-            let response = inner.call(request).await?;
-            Ok(self.take_in(response, work).await)
+            let mut response = inner.call(request).await?;
+            if let Some(issued) = issued {
+                issued.mark(response.headers_mut());
+            }
+            Ok(self.take_in(response, work, token.as_ref()).await)
         };
         let (answer, fate) = match run.hold(CatchUnwind::new(handling)).await {
             Ok(Ok(Handled { response, fate })) => (Ok(Ok(response)), fate),
@@ -146,14 +173,16 @@ impl Exchange {
             Err(panic) if work.is_leftover() && !self.policy.keeps_panics() => resume_unwind(panic),
             Err(panic) => (Err(panic), self.fate_of_failure()),
         };
+        // What is known of a signed token must last as long as itself, whatever the policy or the handler says.
+        let memory = self.memory(token.as_ref());
         let ending = match fate {
-            Fate::Settle(payload, retention) => run.settle(payload, retention).await,
-            Fate::Release => run.release(self.policy.released_for()).await,
+            Fate::Settle(payload, retention) => run.settle(payload, memory.unwrap_or(retention)).await,
+            Fate::Release => run.release(memory.unwrap_or_else(|| self.policy.released_for())).await,
         };
         match (answer, ending) {
             (Err(panic), _) => resume_unwind(panic),
             (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
-            (Ok(_), Ending::Lost(record)) => Ok(self.late(key, claim, record)),
+            (Ok(_), Ending::Lost(record)) => Ok(self.late(asked, record)),
             (Ok(_), Ending::RolledBack) => Ok(self.refuse(Some(key), &Refusal::RolledBack)),
             (Ok(_), Ending::Unknown) => Ok(self.refuse(Some(key), &Refusal::CommitUnknown)),
         }
@@ -182,7 +211,11 @@ impl Exchange {
         }
     }
 
-    fn duplicate<R: Body>(&self, key: &RecordKey, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+    fn duplicate<R: Body>(&self, asked: &Asked, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+        let Asked { key, token, .. } = asked;
+        if let Some(failed) = self.replaced(payload, token.as_ref()) {
+            return self.replay(key, failed);
+        }
         match &self.policy.on_duplicate {
             OnDuplicate::Replay => match payload.and_then(codec::decode) {
                 Some(kept) => self.replay(key, kept),
@@ -195,10 +228,11 @@ impl Exchange {
     }
 
     /// The claim was lost by the time the handler ended: its client gets what the record says.
-    fn late<R: Body>(&self, key: &RecordKey, claim: &Claim, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
+    fn late<R: Body>(&self, asked: &Asked, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
+        let Asked { key, claim, .. } = asked;
         let same = |record: &Record| record.fingerprint == claim.fingerprint && record.caller == claim.caller;
         match record.filter(|record| same(record)) {
-            Some(record) if record.state == State::Settled => self.duplicate(key, record.payload.as_ref()),
+            Some(record) if record.state == State::Settled => self.duplicate(asked, record.payload.as_ref()),
             Some(record) => self.running(key, record.lease_left),
             None => self.running(key, Duration::ZERO),
         }

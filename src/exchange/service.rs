@@ -67,7 +67,15 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match self.exchange.begin(request) {
-            Begun::Pass(request) => ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed))),
+            Begun::Pass(request) if self.exchange.tokens.is_none() => {
+                ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed)), None)
+            }
+            Begun::Pass(request) => {
+                let (mut parts, body) = request.into_parts();
+                let issued = self.exchange.let_issue(&mut parts, None);
+                let request = Request::from_parts(parts, RequestBody::passed(body));
+                ResponseFuture::pass(self.inner.call(request), issued)
+            }
             Begun::Refuse(parts, body, refusal) => {
                 let response = self.exchange.refuse(None, &refusal);
                 if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {

@@ -9,8 +9,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::stream::once;
-use http::request::Parts;
+use futures_util::stream::{Stream, once};
+use http::{HeaderMap, request::Parts};
 use multer::{Constraints, Multipart, SizeLimit};
 
 use super::{media, pairs};
@@ -34,6 +34,25 @@ pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<St
     }
     let value = String::from_utf8(field.data.into()).map_err(|_| KeyError::malformed("the key is not UTF-8"))?;
     Ok(Some(value))
+}
+
+/// The first field of this name in a `multipart/form-data` body, which is read no further than that.
+pub(crate) async fn first_field(
+    headers: &HeaderMap,
+    body: impl Stream<Item = Result<Bytes, Infallible>> + Send,
+    wanted: &str,
+) -> Result<Option<String>, KeyError> {
+    let boundary = media::boundary(headers).and_then(|boundary| std::str::from_utf8(boundary).ok());
+    let mut multipart = Multipart::new(body, boundary.ok_or(KeyError::Malformed(NOT_MULTIPART.into()))?);
+    // A body that is torn, or goes on beyond what is looked at, has no such field.
+    while let Ok(Some(field)) = multipart.next_field().await {
+        if field.name() == Some(wanted) {
+            let Ok(data) = field.bytes().await else { return Ok(None) };
+            let value = String::from_utf8(data.into()).map_err(|_| KeyError::malformed("the key is not UTF-8"))?;
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
 }
 
 /// Feeds the fields to `digest`, whatever their order. `Err` says what is wrong with the body.

@@ -43,7 +43,6 @@ enum Source {
     Content,
     #[cfg(feature = "json")]
     Json(json::Pointer),
-    #[cfg(feature = "form")]
     Form(Arc<str>),
     #[cfg(feature = "xml")]
     Xml(Arc<str>),
@@ -127,7 +126,12 @@ pub fn json(pointer: &str) -> KeyExtractor {
 #[cfg(feature = "form")]
 #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
 pub fn form(field: &str) -> KeyExtractor {
-    KeyExtractor(Source::Form(field.into()))
+    self::field(field)
+}
+
+/// A field of a form body; one of `multipart/form-data` is looked into with the feature `form`.
+pub(crate) fn field(name: &str) -> KeyExtractor {
+    KeyExtractor(Source::Form(name.into()))
 }
 
 /// The key is the text of an element of an XML body: a child of the document element, by its name as it is written.
@@ -180,12 +184,20 @@ impl KeyExtractor {
         matches!(self.0, Source::Content)
     }
 
+    /// The form field that the key is in.
+    #[cfg(feature = "form")]
+    pub(crate) fn form_field(&self) -> Option<&str> {
+        match &self.0 {
+            Source::Form(field) => Some(field),
+            _ => None,
+        }
+    }
+
     /// Whether the body has to be there first.
     pub(crate) fn needs_body(&self) -> bool {
         match &self.0 {
             #[cfg(feature = "json")]
             Source::Json(_) => true,
-            #[cfg(feature = "form")]
             Source::Form(_) => true,
             #[cfg(feature = "xml")]
             Source::Xml(_) => true,
@@ -195,7 +207,6 @@ impl KeyExtractor {
     }
 
     /// The key. `body` is empty as long as it is not [needed](Self::needs_body).
-    #[cfg_attr(not(any(feature = "json", feature = "form", feature = "xml")), allow(clippy::only_used_in_recursion))]
     pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
         match &self.0 {
             Source::Header { name, strict } => {
@@ -215,6 +226,11 @@ impl KeyExtractor {
             Source::Json(pointer) => owned(json::key(body, pointer)),
             #[cfg(feature = "form")]
             Source::Form(field) => owned(super::form::key(parts, body, field)),
+            #[cfg(not(feature = "form"))]
+            Source::Form(field) => match super::media::boundary(&parts.headers) {
+                Some(_) => Ok(None),
+                None => pairs::parameter(body, field),
+            },
             #[cfg(feature = "xml")]
             Source::Xml(element) => owned(super::xml::key(body, element)),
             Source::All(all) => {
@@ -254,7 +270,6 @@ impl fmt::Debug for Source {
             Self::Content => f.write_str("key::content()"),
             #[cfg(feature = "json")]
             Self::Json(pointer) => write!(f, "key::json({pointer:?})"),
-            #[cfg(feature = "form")]
             Self::Form(field) => write!(f, "key::form({field:?})"),
             #[cfg(feature = "xml")]
             Self::Xml(element) => write!(f, "key::xml({element:?})"),

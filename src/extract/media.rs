@@ -21,6 +21,12 @@ pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
     })
 }
 
+/// Whether the body is one of `multipart/form-data`.
+#[cfg(feature = "form")]
+pub(crate) fn is_multipart(headers: &HeaderMap) -> bool {
+    boundary(headers).is_some()
+}
+
 fn parts(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     // A semicolon in quotes separates nothing.

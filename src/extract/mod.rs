@@ -20,3 +20,5 @@ pub(crate) use self::{
     caller::{Credentials, caller},
     route::route,
 };
+#[cfg(feature = "form")]
+pub(crate) use self::{form::first_field, media::is_multipart};

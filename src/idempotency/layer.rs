@@ -7,7 +7,7 @@ use tower_layer::Layer;
 use super::Preset;
 use crate::{
     engine::{Engine, Leftovers},
-    exchange::{Exchange, Idempotency, Scoping},
+    exchange::{Exchange, Idempotency, Scoping, protectable},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::{Store, TransactionalStore},
     value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
@@ -136,11 +136,7 @@ impl IdempotencyLayer {
     /// Where `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        let methods: Vec<_> = methods.into_iter().collect();
-        let odd = [Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
-        if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
-            panic!("{method} cannot be protected");
-        }
+        let methods = protectable(methods);
         self.with(|exchange| exchange.methods = methods)
     }
 

@@ -1,11 +1,14 @@
-use std::{fmt, sync::Arc, time::Duration};
+#[cfg(feature = "signed-tokens")]
+use std::time::SystemTime;
+use std::{sync::Arc, time::Duration};
 
 use super::TokenLayer;
+#[cfg(feature = "signed-tokens")]
+use crate::{exchange::Signer, value::SigningKeys};
 use crate::{
-    engine::Engine,
-    exchange::token_key,
-    store::{Issued, Store},
-    value::{Binding, Issue, StoreError, StoreErrorKind},
+    exchange::{Issuer, Token},
+    store::Store,
+    value::StoreError,
 };
 
 /// Issues tokens, and makes the layers that ask for them: one token, one operation.
@@ -40,124 +43,111 @@ use crate::{
 ///
 /// This is no protection against forged requests (CSRF): that asks whether the *session* meant the request, this whether
 /// it was made before. A form may need both.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Tokens {
-    pub(super) store: Arc<dyn Store>,
-    life: Duration,
-    timeout: Duration,
+    issuer: Issuer,
 }
 
 impl Tokens {
     /// Tokens whose records are in `store`, good for five minutes.
     pub fn new(store: impl Store) -> Self {
-        let Engine { store, store_timeout, .. } = Engine::new(store);
-        Self { store, life: Duration::from_secs(5 * 60), timeout: store_timeout }
+        Self {
+            issuer: Issuer {
+                store: Arc::new(store),
+                life: Duration::from_secs(5 * 60),
+                timeout: Duration::from_secs(5),
+                signer: None,
+            },
+        }
+    }
+
+    /// Tokens that are signed, good for five minutes. Nothing is in `store` until one is spent.
+    ///
+    /// However many are issued, the store does not grow. A token is good on every process that has these `keys` and the
+    /// same store. Whether it has expired is decided by the clock of the process that is asked. Once it is spent, that is
+    /// remembered for the rest of its life and the [clock skew](Self::clock_skew), whatever
+    /// [retention](TokenLayer::retention) the layer has: shorter, it could be spent again; longer, it would be of no use.
+    /// A used token is 409 `token-used` for as long as it would have been good, and 403 `token-invalid` after that.
+    ///
+    /// ```
+    /// use tower_idempotency::{MemoryStore, SigningKeys, Tokens};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let secret = [7; 32];
+    /// let tokens = Tokens::signed(MemoryStore::new(), SigningKeys::new(secret)?);
+    /// let token = tokens.issue("checkout", Some("ann")).await?;
+    /// assert_eq!(token.as_str().len(), 108);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "signed-tokens")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
+    pub fn signed(store: impl Store, keys: SigningKeys) -> Self {
+        let mut tokens = Self::new(store);
+        let skew = Duration::from_secs(60);
+        tokens.issuer.signer = Some(Signer { keys, skew, clock: Arc::new(SystemTime::now) });
+        tokens
     }
 
     /// How long a token is good for. Default: five minutes.
     #[must_use]
-    pub fn life(self, life: Duration) -> Self {
-        Self { life, ..self }
+    pub fn life(mut self, life: Duration) -> Self {
+        self.issuer.life = life;
+        self
     }
 
     /// How long the store may take to issue one. Default: 5 seconds.
     #[must_use]
-    pub fn store_timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+    pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        self.issuer.timeout = timeout;
+        self
+    }
+
+    /// The most by which the clocks of two processes may differ, for signed tokens. Default: one minute.
+    ///
+    /// A spent token is remembered for so much longer than it is good. Where clocks differ by more, a process whose clock
+    /// is behind could accept it once more.
+    #[cfg(feature = "signed-tokens")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
+    #[must_use]
+    pub fn clock_skew(self, skew: Duration) -> Self {
+        self.with_signer(|signer| signer.skew = skew)
+    }
+
+    /// The clock by which signed tokens expire. Default: [`SystemTime::now`]. This is for tests.
+    #[cfg(feature = "signed-tokens")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
+    #[must_use]
+    pub fn clock(self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.with_signer(|signer| signer.clock = Arc::new(clock))
+    }
+
+    #[cfg(feature = "signed-tokens")]
+    fn with_signer(mut self, change: impl FnOnce(&mut Signer)) -> Self {
+        self.issuer.signer.as_mut().map(change);
+        self
     }
 
     /// Issues a token for a purpose, and to a principal where there is one.
     ///
     /// A token without a principal serves requests without one. However many are issued, each is good by itself: three
-    /// tabs have three. The answer that carries it should be sent with `Cache-Control: no-store`.
+    /// tabs have three. The answer that carries it should be sent with `Cache-Control: no-store`; behind the layer,
+    /// [`TokenIssuer`](crate::TokenIssuer) sees to that, and to purpose and principal.
     ///
     /// # Errors
     ///
-    /// Where the store fails, or is full.
+    /// Where the store fails, or is full. A signed token needs no store, and issuing it does not fail.
     ///
     /// # Panics
     ///
     /// Where the operating system has no source of randomness.
     pub async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
-        let mut bytes = [0; 32];
-        if let Err(error) = getrandom::fill(&mut bytes) {
-            panic!("no source of randomness: {error}");
-        }
-        let token = Token { text: base64url(&bytes), life: self.life };
-        let issue = Issue::new(Binding::new(purpose, principal), self.life);
-        let key = token_key(purpose, &token.text);
-        match tokio::time::timeout(self.timeout, self.store.issue(&key, &issue)).await {
-            Ok(Ok(Issued::Done)) => Ok(token),
-            Ok(Ok(Issued::Exists)) => Err(StoreError::new(StoreErrorKind::Other, "a token was drawn twice")),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),
-        }
+        self.issuer.issue(purpose, principal).await
     }
 
     /// A layer that asks for a token of this purpose.
     pub fn layer(&self, purpose: impl Into<Arc<str>>) -> TokenLayer {
-        TokenLayer::new(self.store.clone(), purpose.into())
-    }
-}
-
-impl fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("life", &self.life).field("timeout", &self.timeout).finish_non_exhaustive()
-    }
-}
-
-/// A token that was issued. Who has its text can spend it, so `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token {
-    text: String,
-    life: Duration,
-}
-
-impl Token {
-    /// The text, 43 characters that need no escaping in a header, a form or a URL.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// How long it is good for, from its issue on.
-    #[must_use]
-    pub fn life(&self) -> Duration {
-        self.life
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("life", &self.life).finish_non_exhaustive()
-    }
-}
-
-/// RFC 4648, section 5, without padding.
-fn base64url(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, &byte| (word << 8) | u32::from(byte)) << (8 * (3 - chunk.len()));
-        for place in 0..=chunk.len() {
-            text.push(char::from(ALPHABET[(word >> (18 - 6 * place)) as usize & 63]));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// RFC 4648, section 10, in the other alphabet and without padding.
-    #[test]
-    fn text() {
-        for (bytes, text) in
-            [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE")]
-        {
-            assert_eq!(base64url(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64url(&[0xfb, 0xff]), "-_8");
+        TokenLayer::new(self.issuer.clone(), purpose.into())
     }
 }

@@ -1,18 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
+use bytes::Bytes;
+use http::{HeaderName, Method, Response};
 use tower_layer::Layer;
 
 use crate::{
     engine::{Engine, Leftovers},
-    exchange::{Exchange, Idempotency, Scoping, TokenRule},
-    extract::{
-        fingerprint,
-        key::{self, KeyExtractor},
-        scope::ScopeExtractor,
-    },
-    store::Store,
-    value::{Keep, Observer, OnDuplicate, Policy, WhileRunning},
+    exchange::{Exchange, Idempotency, Issuer, Scoping, TokenRule, protectable},
+    extract::{fingerprint, key, scope::ScopeExtractor},
+    value::{Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
 };
 
 /// Asks for a token that was issued for this, and lets each be used once. Made by [`Tokens::layer`](super::Tokens::layer).
@@ -26,6 +22,9 @@ use crate::{
 ///
 /// A token in the header is looked at first, and then the body reaches the handler as it comes, however large, as long as
 /// duplicates are refused. Otherwise the body is read first, up to its [limit](Self::request_limit).
+///
+/// Requests of other [methods](Self::methods) reach the inner service untouched; a handler behind the layer, whatever its
+/// method, can issue tokens with the [`TokenIssuer`](crate::TokenIssuer).
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct TokenLayer {
@@ -33,10 +32,19 @@ pub struct TokenLayer {
 }
 
 impl TokenLayer {
-    pub(super) fn new(store: Arc<dyn Store>, purpose: Arc<str>) -> Self {
-        let mut exchange = Exchange::new(Engine::new(store));
-        exchange.key = key::header("X-Submit-Token");
-        exchange.tokens = Some(TokenRule { purpose, field: field("_token") });
+    pub(super) fn new(issuer: Issuer, purpose: Arc<str>) -> Self {
+        let mut exchange = Exchange::new(Engine::new(issuer.store.clone()));
+        let header = HeaderName::from_static("x-submit-token");
+        exchange.key = key::header(header.as_str());
+        exchange.tokens = Some(TokenRule {
+            purpose,
+            header,
+            field: key::field("_token"),
+            #[cfg(feature = "form")]
+            prefix: None,
+            issuer,
+            replaces: false,
+        });
         exchange.scoping = Scoping::Unscoped;
         exchange.policy = Policy::reject();
         exchange.fingerprint = fingerprint::off();
@@ -58,19 +66,29 @@ impl TokenLayer {
     /// Where `name` is no header name.
     #[track_caller]
     pub fn header(self, name: &str) -> Self {
-        let header = key::header(name);
-        self.with(|exchange| exchange.key = header)
+        let key = key::header(name);
+        let Ok(header) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
+        self.with_rule(|rule| rule.header = header).with(|exchange| exchange.key = key)
     }
 
     /// The form field that a token can be in. Default: `_token`.
+    ///
+    /// A `multipart/form-data` body is looked into with the feature `form`; without it, a token there counts as missing.
+    pub fn field(self, name: &str) -> Self {
+        self.with_rule(|rule| rule.field = key::field(name))
+    }
+
+    /// Uploads stream: a `multipart/form-data` body is read only as far as the token, and no further than `bytes`.
+    ///
+    /// The body reaches the handler as it came, the part with the token too. The field has to be in front of the files in
+    /// the form; behind `bytes` it counts as missing. Of two such fields the first counts. The token is claimed before the
+    /// body is there, as it is with a token in the header, and only where duplicates are refused.
+    ///
+    /// Default: the whole body is read first, up to its [limit](Self::request_limit).
     #[cfg(feature = "form")]
     #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
-    pub fn field(self, name: &str) -> Self {
-        self.with(|exchange| {
-            if let Some(rule) = &mut exchange.tokens {
-                rule.field = field(name);
-            }
-        })
+    pub fn multipart_prefix(self, bytes: usize) -> Self {
+        self.with_rule(|rule| rule.prefix = Some(bytes))
     }
 
     /// What a request with a used token gets. Default: 409 `token-used`.
@@ -97,7 +115,26 @@ impl TokenLayer {
         self.adjust(|policy| policy.keep(keep))
     }
 
+    /// A failed answer of the handler's carries a new token, in the header that tokens are in, and is sent `no-store`.
+    ///
+    /// The new token takes the place of the old one, so that there is never more than one to spend: the old one is not
+    /// given back, and whoever sends it again gets the failed answer again, new token included. A client that lost the
+    /// answer gets on by trying again; a page that a browser brought back does not order twice.
+    ///
+    /// The new token is made from the old one, so that it is not in the answer that is kept: the store does not see it
+    /// either.
+    ///
+    /// An answer that is not held (a stream, or one over the response limit), a panic, a handler that
+    /// [discards](crate::Operation::discard) its answer, and a store that issues nothing give the old token back, as
+    /// without this.
+    pub fn replace_after_failure(self) -> Self {
+        self.with_rule(|rule| rule.replaces = true)
+    }
+
     /// How long a used token is known as used. Default: 24 hours; after that it is unknown, and as little good.
+    ///
+    /// A signed token is known as used for as long as it would have been good, whatever this says: see
+    /// [`Tokens::signed`](super::Tokens::signed).
     pub fn retention(self, retention: Duration) -> Self {
         self.adjust(|policy| policy.retention(retention))
     }
@@ -113,14 +150,27 @@ impl TokenLayer {
         self.with(|exchange| exchange.policy = policy)
     }
 
+    /// Makes the answer of each refusal, such as a page, in place of the layer's problem documents.
+    ///
+    /// Those that pass get a `Retry-After` where they have none.
+    pub fn render(self, render: impl Fn(&Refusal) -> Response<Bytes> + Send + Sync + 'static) -> Self {
+        self.with(|exchange| exchange.render = Some(Arc::new(render)))
+    }
+
     /// How long a request body may be, where it is read before the handler gets it; see [`Policy::request_limit`].
     pub fn request_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.request_limit(bytes))
     }
 
     /// Which methods ask for a token. Default: `POST` and `PATCH`.
+    ///
+    /// # Panics
+    ///
+    /// Where `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
+    #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        self.with(|exchange| exchange.methods = methods.into_iter().collect())
+        let methods = protectable(methods);
+        self.with(|exchange| exchange.methods = methods)
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
@@ -136,6 +186,12 @@ impl TokenLayer {
     /// Is told what the layer does.
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
+    }
+
+    fn with_rule(self, change: impl FnOnce(&mut TokenRule)) -> Self {
+        self.with(|exchange| {
+            exchange.tokens.as_mut().map(change);
+        })
     }
 
     fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
@@ -158,16 +214,4 @@ impl<S> Layer<S> for TokenLayer {
     fn layer(&self, inner: S) -> Idempotency<S> {
         Idempotency::new(inner, self.exchange.clone())
     }
-}
-
-/// Without the feature `form` there is no field to look into.
-fn field(name: &str) -> Option<KeyExtractor> {
-    #[cfg(feature = "form")]
-    let field = Some(key::form(name));
-    #[cfg(not(feature = "form"))]
-    let field = {
-        let _ = name;
-        None
-    };
-    field
 }

@@ -1,5 +1,6 @@
 //! Values: which operation, same request?, what then?, what is kept? No I/O, no store, no HTTP service.
 
+pub(crate) mod base64url;
 mod claim;
 mod digest;
 mod error;
@@ -12,10 +13,16 @@ mod payload;
 mod policy;
 mod record;
 mod refusal;
+#[cfg(feature = "signed-tokens")]
+mod signing;
 mod unseen;
 
 #[cfg(feature = "json")]
 pub(crate) use self::payload::json_of;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) use self::policy::UNRECONCILED;
+#[cfg(feature = "signed-tokens")]
+pub use self::signing::{SecretTooShort, SigningKeys};
 pub use self::{
     claim::{Binding, Claim, Issue, Release, Settlement},
     error::{KeyError, StoreError, StoreErrorKind},
@@ -36,5 +43,3 @@ pub(crate) use self::{
     policy::{Retain, Wishes},
     unseen::Unseen,
 };
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) use self::policy::UNRECONCILED;

@@ -1,0 +1,94 @@
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::stream::Stream;
+use http::HeaderMap;
+use http_body::Body;
+
+use super::{BoxError, RequestBody};
+
+/// A body that is read only as far as somebody looks, and not much further than a limit. What was read is given back.
+pub(crate) struct Prefix<B> {
+    body: Pin<Box<B>>,
+    read: Vec<Bytes>,
+    trailers: Option<HeaderMap>,
+    /// How much may still be read.
+    left: usize,
+    ended: bool,
+    paused: bool,
+    error: Option<BoxError>,
+}
+
+impl<B: Body<Data = Bytes>> Prefix<B> {
+    pub(crate) fn new(body: B, limit: usize) -> Self {
+        Self {
+            body: Box::pin(body),
+            read: Vec::new(),
+            trailers: None,
+            left: limit,
+            ended: false,
+            paused: false,
+            error: None,
+        }
+    }
+
+    /// Why the body broke, if it did.
+    pub(crate) fn take_error(&mut self) -> Option<BoxError> {
+        self.error.take()
+    }
+
+    /// The whole body, as if nobody had looked.
+    pub(crate) fn resumed(self) -> RequestBody<B> {
+        RequestBody::resumed(self.read, self.trailers, Some(self.body).filter(|_| !self.ended))
+    }
+}
+
+impl<B> Stream for Prefix<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.paused {
+            // Who looks is greedy, and would read on before it looks at what it has.
+            self.paused = false;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        // At an end, unlike at an error, what was read is looked at.
+        if self.ended || self.left == 0 {
+            return Poll::Ready(None);
+        }
+        match self.body.as_mut().poll_frame(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(None) => {
+                self.ended = true;
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Err(error))) => {
+                self.ended = true;
+                self.error = Some(error.into());
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => {
+                    self.left = self.left.saturating_sub(data.len());
+                    self.paused = true;
+                    self.read.push(data.clone());
+                    Poll::Ready(Some(Ok(data)))
+                }
+                Err(frame) => {
+                    self.ended = true;
+                    self.trailers = frame.into_trailers().ok();
+                    Poll::Ready(None)
+                }
+            },
+        }
+    }
+}

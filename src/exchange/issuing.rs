@@ -1,0 +1,146 @@
+use std::{
+    error::Error,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
+
+use super::{Exchange, Scoping, Token, token::Shown};
+use crate::{
+    problem,
+    value::{Event, Refusal, StoreErrorKind},
+};
+
+/// Issues tokens inside a handler, for the page that it makes.
+///
+/// It is there for every request that comes through a [`TokenLayer`](crate::TokenLayer), as a request extension and, with
+/// the feature `axum`, as an extractor. What it issues is good for the layer's purpose and for the request's principal,
+/// and an answer with such a token in it is sent with `Cache-Control: no-store`, whatever the handler says.
+///
+/// ```
+/// use axum::{Router, response::Html, routing::get};
+/// use tower_idempotency::{IssueError, MemoryStore, TokenIssuer, Tokens};
+///
+/// async fn page(tokens: TokenIssuer) -> Result<Html<String>, IssueError> {
+///     let token = tokens.issue().await?;
+///     // A token needs no escaping.
+///     Ok(Html(format!(r#"<form method="post"><input type="hidden" name="_token" value="{}">..."#, token.as_str())))
+/// }
+///
+/// let tokens = Tokens::new(MemoryStore::new());
+/// let app: Router = Router::new()
+///     .route("/checkout", get(page).post(|| async { "ordered" }).layer(tokens.layer("checkout")));
+/// # drop(app);
+/// ```
+#[derive(Clone)]
+pub struct TokenIssuer {
+    exchange: Arc<Exchange>,
+    principal: Result<Option<String>, Refusal>,
+    issued: Issued,
+}
+
+/// Whether a token was issued for this answer.
+#[derive(Clone, Default)]
+pub(super) struct Issued(Arc<AtomicBool>);
+
+impl TokenIssuer {
+    /// Issues a token.
+    ///
+    /// # Errors
+    ///
+    /// Where the request does not say whose it is and the layer asks for it, and where the store fails or is full. The
+    /// error is a response, the layer's refusal.
+    ///
+    /// # Panics
+    ///
+    /// Where the operating system has no source of randomness.
+    pub async fn issue(&self) -> Result<Token, IssueError> {
+        let issued = match (&self.principal, &self.exchange.tokens) {
+            (Ok(principal), Some(rule)) => {
+                let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
+                issued.map_err(|error| match error.kind() {
+                    StoreErrorKind::Full => Refusal::StoreFull,
+                    _ => Refusal::StoreUnavailable,
+                })
+            }
+            (Err(refusal), _) => Err(refusal.clone()),
+            (_, None) => Err(Refusal::TokenMissing),
+        };
+        self.issued.0.store(true, Ordering::Relaxed);
+        issued.map_err(|refusal| self.exchange.not_issued(refusal))
+    }
+}
+
+impl Exchange {
+    /// Puts an issuer into the request, where the layer is one for tokens.
+    ///
+    /// `shown` is the token that the request has spent; whom it was for, another one is for as well.
+    pub(super) fn let_issue(self: &Arc<Self>, parts: &mut Parts, shown: Option<&Shown>) -> Option<Issued> {
+        self.tokens.as_ref()?;
+        let principal = match (shown, &self.scoping) {
+            (Some(shown), _) => Ok(shown.binding.principal.as_deref().map(ToOwned::to_owned)),
+            (None, Scoping::Scope(scope)) => scope.extract(parts, &Bytes::new()),
+            (None, _) => Ok(None),
+        };
+        let issued = Issued::default();
+        parts.extensions.insert(TokenIssuer { exchange: self.clone(), principal, issued: issued.clone() });
+        Some(issued)
+    }
+
+    fn not_issued(&self, refusal: Refusal) -> IssueError {
+        self.engine.report(&Event::Refused { key: None, refusal: &refusal });
+        let mut response = self.rendered(&refusal);
+        problem::set_retry_after(&mut response, &refusal, self.policy.retry_after);
+        IssueError { refusal, response: Box::new(response) }
+    }
+}
+
+impl Issued {
+    /// An answer that has a token in it is for one reader.
+    pub(super) fn mark(&self, headers: &mut HeaderMap) {
+        if self.0.load(Ordering::Relaxed) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+    }
+}
+
+impl fmt::Debug for TokenIssuer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenIssuer").field("tokens", &self.exchange.tokens).finish_non_exhaustive()
+    }
+}
+
+/// No token was issued. It is a response as well: the layer's refusal.
+#[derive(Clone, Debug)]
+pub struct IssueError {
+    refusal: Refusal,
+    response: Box<Response<Bytes>>,
+}
+
+impl IssueError {
+    /// Why not: [`ScopeMissing`](Refusal::ScopeMissing), [`StoreUnavailable`](Refusal::StoreUnavailable) or
+    /// [`StoreFull`](Refusal::StoreFull).
+    #[must_use]
+    pub fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    /// The layer's refusal.
+    #[must_use]
+    pub fn into_response(self) -> Response<Bytes> {
+        *self.response
+    }
+}
+
+impl fmt::Display for IssueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.refusal.detail())
+    }
+}
+
+impl Error for IssueError {}

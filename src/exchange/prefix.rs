@@ -1,0 +1,48 @@
+use bytes::Bytes;
+use http::request::Parts;
+use http_body::Body;
+
+use super::{Asked, Exchange, Subject};
+use crate::{
+    body::{BoxError, Prefix, RequestBody, is_over_a_limit},
+    extract,
+    value::{OnDuplicate, Refusal},
+};
+
+impl Exchange {
+    /// The field that a token is looked for in, and how far, where the rest of the body is to stream.
+    pub(super) fn looks_for<'a>(&'a self, parts: &Parts, subject: &Subject) -> Option<(&'a str, usize)> {
+        let rule = self.tokens.as_ref()?;
+        let looks = self.fingerprint.is_off()
+            && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+            && subject.lacks_only_its_key()
+            && extract::is_multipart(&parts.headers);
+        Some((rule.field.form_field()?, rule.prefix.filter(|_| looks)?))
+    }
+
+    /// Reads as far as the token, and claims it.
+    pub(super) async fn claim_by_prefix<B>(
+        &self,
+        parts: &Parts,
+        body: B,
+        subject: Subject,
+        (field, limit): (&str, usize),
+    ) -> (RequestBody<B>, Result<Option<Asked>, Refusal>)
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let mut prefix = Prefix::new(body, limit);
+        let found = extract::first_field(&parts.headers, &mut prefix, field).await;
+        let error = prefix.take_error();
+        let body = prefix.resumed();
+        let claimed = match (error, found) {
+            (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge(None)),
+            (Some(_), _) => Err(Refusal::BodyIncomplete),
+            (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), subject.with_key(token)),
+            (None, Ok(None)) => Err(Refusal::TokenMissing),
+            (None, Err(_)) => Err(Refusal::TokenInvalid),
+        };
+        (body, claimed)
+    }
+}

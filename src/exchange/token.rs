@@ -1,0 +1,171 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+
+use super::Signer;
+use crate::{
+    extract::key::KeyExtractor,
+    store::{Issued, Store},
+    value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, base64url},
+};
+
+/// What a token has to be good for, where it may be, and how a new one is made.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenRule {
+    pub(crate) purpose: Arc<str>,
+    pub(crate) header: HeaderName,
+    pub(crate) field: KeyExtractor,
+    pub(crate) issuer: Issuer,
+    /// How far into a multipart body it is looked for, where the rest is to stream.
+    #[cfg(feature = "form")]
+    pub(crate) prefix: Option<usize>,
+    /// A failed answer brings a new token in the place of its own.
+    pub(crate) replaces: bool,
+}
+
+/// Makes tokens, and knows its own.
+#[derive(Clone)]
+pub(crate) struct Issuer {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) life: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) signer: Option<Signer>,
+}
+
+/// A token that is for this purpose and this principal, as far as it can be told without the store.
+pub(super) struct Shown {
+    text: Box<str>,
+    pub(super) binding: Binding,
+    /// When a signed one expires. That a stored one was issued is for its record to say.
+    pub(super) signed: Option<u64>,
+}
+
+impl Issuer {
+    pub(crate) async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
+        let mut bytes = [0; 32];
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            panic!("no source of randomness: {error}");
+        }
+        let binding = Binding::new(purpose, principal);
+        let text = self.text(&binding, &bytes, self.expiry());
+        match self.put(&text, binding).await? {
+            Issued::Done => Ok(Token { text, life: self.life }),
+            Issued::Exists => Err(StoreError::new(StoreErrorKind::Other, "a token was drawn twice")),
+        }
+    }
+
+    /// When a token expires that is made now; any number where its record says so.
+    fn expiry(&self) -> u64 {
+        self.signer.as_ref().map_or(0, |signer| signer.expiry(self.life))
+    }
+
+    fn text(&self, binding: &Binding, bytes: &[u8; 32], expires: u64) -> String {
+        match &self.signer {
+            Some(signer) => signer.sign(binding, expires, bytes),
+            None => base64url::encode(bytes),
+        }
+    }
+
+    /// Puts a token's record into the store, unless its signature takes the place of that.
+    async fn put(&self, text: &str, binding: Binding) -> Result<Issued, StoreError> {
+        if self.signer.is_some() {
+            return Ok(Issued::Done);
+        }
+        let (key, issue) = (token_key(&binding.purpose, text.as_bytes()), Issue::new(binding, self.life));
+        match tokio::time::timeout(self.timeout, self.store.issue(&key, &issue)).await {
+            Ok(issued) => issued,
+            Err(_) => Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),
+        }
+    }
+
+    /// How long it has to be remembered what became of a signed token: as long as anybody could accept it.
+    pub(super) fn memory(&self, token: &Shown) -> Option<Duration> {
+        Some(self.signer.as_ref()?.memory(token.signed?))
+    }
+}
+
+impl TokenRule {
+    /// The token for what it is, with the name of its record, which a signed one has by its nonce.
+    pub(super) fn look_at(&self, text: &str, principal: Option<&str>) -> Result<(RecordKey, Shown), Refusal> {
+        let binding = Binding::new(&self.purpose, principal);
+        let (key, signed) = match &self.issuer.signer {
+            Some(signer) => {
+                let (expires, nonce) = signer.verify(text, &binding).ok_or(Refusal::TokenInvalid)?;
+                (token_key(&self.purpose, &nonce), Some(expires))
+            }
+            None => (token_key(&self.purpose, text.as_bytes()), None),
+        };
+        Ok((key, Shown { text: text.into(), binding, signed }))
+    }
+
+    /// The token that takes the place of the one that was shown, and what has to be kept to find it again; `None` where
+    /// there can be none now.
+    ///
+    /// It is made from the other one, so that the kept answer need not have it in it: nobody who reads the store can
+    /// spend it. Whoever has the one may have the other.
+    pub(super) async fn successor(&self, shown: &Shown) -> Option<(HeaderValue, HeaderValue)> {
+        let expires = self.issuer.expiry();
+        let text = self.issuer.text(&shown.binding, &shown.next(), expires);
+        // A try before this one may have come so far.
+        let (Issued::Done | Issued::Exists) = self.issuer.put(&text, shown.binding.clone()).await.ok()?;
+        Some((HeaderValue::from_maybe_shared(Bytes::from(text)).ok()?, HeaderValue::from(expires)))
+    }
+
+    /// The successor once more, by what was kept of it.
+    pub(super) fn successor_again(&self, shown: &Shown, kept: &HeaderValue) -> Option<HeaderValue> {
+        let text = self.issuer.text(&shown.binding, &shown.next(), kept.to_str().ok()?.parse().ok()?);
+        HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
+    }
+}
+
+impl Shown {
+    fn next(&self) -> [u8; 32] {
+        let mut digest = Digest::new();
+        digest.part(b"tower-idempotency: the token after this one");
+        digest.part(self.text.as_bytes());
+        digest.finish()
+    }
+}
+
+impl fmt::Debug for Issuer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Issuer");
+        shown.field("life", &self.life).field("timeout", &self.timeout).field("signer", &self.signer);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// A token that was issued. Who has its text can spend it, so `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token {
+    text: String,
+    life: Duration,
+}
+
+impl Token {
+    /// The text: 43 characters, 108 where it is signed, that need no escaping in a header, a form or a page.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// How long it is good for, from its issue on.
+    #[must_use]
+    pub fn life(&self) -> Duration {
+        self.life
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+/// Names a token in a store: by a digest, so that nobody who reads the store can spend it.
+fn token_key(purpose: &str, token: &[u8]) -> RecordKey {
+    let mut digest = Digest::new();
+    digest.part(token);
+    RecordKey::token(purpose, &digest.finish())
+}

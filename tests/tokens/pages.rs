@@ -1,0 +1,108 @@
+//! Tokens for pages: issued inside a handler, and by a route of their own.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, Request, StatusCode},
+    response::{Html, IntoResponse, Response},
+    routing::{get, post},
+};
+use tower::ServiceExt;
+use tower_idempotency::{
+    IssueError, MemoryStore, StoreErrorKind, StoreVerb, TokenIssuer, Tokens, scope, testing::FaultyStore,
+};
+
+use crate::common::{Seen, see};
+
+async fn page(tokens: TokenIssuer) -> Result<Response, IssueError> {
+    let token = tokens.issue().await?;
+    Ok(([("Cache-Control", "max-age=60")], Html(token.as_str().to_owned())).into_response())
+}
+
+async fn ask(app: &Router, method: &str, path: &str, user: Option<&str>, token: Option<&str>) -> (Seen, HeaderMap) {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in [("X-User", user), ("X-Submit-Token", token)] {
+        if let Some(value) = value {
+            request = request.header(name, value);
+        }
+    }
+    let response = app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let headers = response.headers().clone();
+    (see(response).await, headers)
+}
+
+#[tokio::test]
+async fn a_page_and_its_form_on_one_route() {
+    let tokens = Tokens::new(MemoryStore::new());
+    let checkout = tokens.layer("checkout").principal(scope::header("X-User").optional());
+    let app = Router::new()
+        .route("/checkout", get(page).post(|| async { (StatusCode::CREATED, "ordered") }).layer(checkout.clone()))
+        .route("/plain", get(|_: TokenIssuer| async { "no token here" }).layer(checkout));
+    for user in [Some("ann"), None] {
+        let (seen, headers) = ask(&app, "GET", "/checkout", user, None).await;
+        assert_eq!(headers["cache-control"], "no-store");
+        let token = Some(&*seen.body);
+        assert_eq!(ask(&app, "POST", "/checkout", Some("bob"), token).await.0.problem(), "token-invalid");
+        assert_eq!(ask(&app, "POST", "/checkout", user, token).await.0.status, 201);
+        assert_eq!(ask(&app, "POST", "/checkout", user, token).await.0.problem(), "token-used");
+    }
+    // What has no token in it may be cached.
+    assert!(!ask(&app, "GET", "/plain", None, None).await.1.contains_key("cache-control"));
+}
+
+#[tokio::test]
+async fn a_route_that_issues() {
+    let checkout = Tokens::new(MemoryStore::new()).life(Duration::from_millis(1500)).layer("checkout");
+    let app: Router = Router::new()
+        .route("/token", checkout.clone().endpoint())
+        .route("/checkout", post(|| async { StatusCode::CREATED }).layer(checkout));
+    let (seen, headers) = ask(&app, "GET", "/token", None, None).await;
+    assert_eq!(
+        (&headers["content-type"], &headers["cache-control"]),
+        (&"application/json".parse().unwrap(), &"no-store".parse().unwrap())
+    );
+    let json: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+    assert_eq!(json["expires_in"], 1.5);
+    assert_eq!(ask(&app, "POST", "/checkout", None, json["token"].as_str()).await.0.status, 201);
+    assert_eq!(ask(&app, "POST", "/token", None, None).await.0.problem(), "token-missing");
+}
+
+#[tokio::test]
+async fn no_token_can_be_issued() {
+    let store = FaultyStore::new(MemoryStore::new());
+    let checkout = Tokens::new(store.clone()).layer("checkout").principal(scope::header("X-User"));
+    let app: Router = Router::new().route("/token", checkout.endpoint());
+    assert_eq!(ask(&app, "GET", "/token", None, None).await.0.problem(), "scope-missing");
+    for (kind, problem) in [(StoreErrorKind::Full, "store-full"), (StoreErrorKind::Unavailable, "store-unavailable")] {
+        store.faults().on(StoreVerb::Issue).once().fail(kind);
+        let (seen, headers) = ask(&app, "GET", "/token", Some("ann"), None).await;
+        assert_eq!((seen.status.as_u16(), &*seen.problem()), (503, problem));
+        assert_eq!(
+            (&headers["retry-after"], &headers["cache-control"]),
+            (&"1".parse().unwrap(), &"no-store".parse().unwrap())
+        );
+    }
+    let bare: Router = Router::new().route("/", get(page));
+    assert_eq!(ask(&bare, "GET", "/", None, None).await.0.status, 500);
+}
+
+/// What the handler of a submission issues is for whom the spent one was for.
+#[tokio::test]
+async fn a_submission_can_issue_as_well() {
+    let tokens = Tokens::new(Arc::new(MemoryStore::new()));
+    let handler = |tokens: TokenIssuer| async move {
+        let another = tokens.issue().await?;
+        Ok::<_, IssueError>((StatusCode::CREATED, another.as_str().to_owned()))
+    };
+    let layer = tokens.layer("checkout").principal(scope::header("X-User"));
+    let app = Router::new().route("/", post(handler).layer(layer));
+    let mut token = tokens.issue("checkout", Some("ann")).await.unwrap().as_str().to_owned();
+    for _ in 0..3 {
+        assert_eq!(ask(&app, "POST", "/", Some("bob"), Some(&token)).await.0.problem(), "token-invalid");
+        let (seen, headers) = ask(&app, "POST", "/", Some("ann"), Some(&token)).await;
+        assert_eq!((seen.status.as_u16(), &headers["cache-control"]), (201, &"no-store".parse().unwrap()));
+        token = seen.body;
+    }
+}
