@@ -6,7 +6,7 @@ const ROOT: &[u8] = b"idem{}:";
 
 /// A namespace: the beginning of the names of its records.
 ///
-/// Behind it stands either a record key, whose first byte is less than 8, or the length of a further namespace in
+/// Behind it stands either a record key, whose first byte is less than 16, or the length of a further namespace in
 /// digits. So no name belongs to two of them.
 #[derive(Clone)]
 pub(super) struct Space(Box<[u8]>);
