@@ -101,6 +101,9 @@ mod extractors;
 pub mod guard;
 pub mod guide;
 mod idempotency;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+pub mod outbox;
 #[cfg(feature = "presets")]
 #[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 pub mod preset;

@@ -40,7 +40,9 @@ pub use self::sql::SqliteStore;
 pub(crate) use self::sql::is_identifier;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
-pub use self::sql::{NoTransaction, Purging, SqlDatabase, SqlStore, SqlStoreBuilder, Tx};
+pub use self::sql::{
+    Message, NoTransaction, Outbox, OutboxStats, Outgoing, Purging, SqlDatabase, SqlStore, SqlStoreBuilder, Tx,
+};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Head, Issue, Record, Release, Settlement, State, Verdict, judge,
 };

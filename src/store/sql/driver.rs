@@ -6,6 +6,7 @@ use crate::value::StoreError;
 
 use super::{
     error::Refusal,
+    outbox,
     statements::{Dialect, Statement, Texts},
 };
 
@@ -41,6 +42,8 @@ pub trait Driver: Database {
     const DIALECT: Dialect;
     /// Its texts.
     const TEXTS: Texts;
+    /// Those of its outbox.
+    const OUTBOX: outbox::Texts;
     /// Its claim inserts where nothing is and reads what is there, in one statement that writes nothing where something
     /// is. Others read first, for a replay must neither write nor wait for those who do.
     const CLAIMS_IN_ONE: bool;

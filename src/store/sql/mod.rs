@@ -9,6 +9,7 @@ mod met;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod operator;
+mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod purging;
@@ -45,6 +46,7 @@ pub(crate) use self::table::is_identifier;
 pub use self::{
     builder::SqlStoreBuilder,
     driver::SqlDatabase,
+    outbox::{Message, Outbox, OutboxStats, Outgoing},
     purging::Purging,
     transaction::{NoTransaction, Tx},
 };
@@ -141,11 +143,15 @@ impl<D: Driver> SqlStore<D> {
 
     /// Creates the table and its index, where they are not there. It may be called by several processes at once.
     pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.create(&self.schema()).await
+    }
+
+    async fn create(&self, schema: &str) -> Result<(), StoreError> {
         let mut tries = 3;
         loop {
             let mut connection = self.connection().await.map_err(|trouble| trouble.into_error::<D>(false))?;
             tries -= 1;
-            match D::run(&mut connection, self.schema()).await {
+            match D::run(&mut connection, schema.to_owned()).await {
                 Ok(()) => return Ok(()),
                 // PostgreSQL's `IF NOT EXISTS` fails where another process creates the same at the same moment.
                 Err(_) if tries > 0 => {}

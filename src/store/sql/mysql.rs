@@ -12,6 +12,7 @@ use super::{
     SqlStore,
     driver::{Driver, same_for},
     error::Refusal,
+    outbox::{self, outbox_texts},
     statements::{Dialect, Texts, texts},
 };
 
@@ -57,6 +58,7 @@ impl Driver for MySql {
         enter: |text| format!("/*M!100108 SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ {text}"),
     };
     const TEXTS: Texts = texts!("mysql");
+    const OUTBOX: outbox::Texts = outbox_texts!("mysql", lease: Some(include_str!("outbox/mysql/lease.sql")));
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = false;

@@ -8,6 +8,7 @@ use super::{
     SqlStore,
     driver::{Driver, same_for},
     error::Refusal,
+    outbox::{self, outbox_texts},
     statements::{Dialect, Texts, texts},
 };
 
@@ -55,6 +56,7 @@ impl Driver for Postgres {
         },
     };
     const TEXTS: Texts = texts!("postgres");
+    const OUTBOX: outbox::Texts = outbox_texts!("postgres", lease: None);
     const CLAIMS_IN_ONE: bool = true;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = true;

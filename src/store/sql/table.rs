@@ -27,6 +27,11 @@ impl Table {
         Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect())
     }
 
+    /// One whose name is written in this crate.
+    pub(super) fn named(name: &'static str) -> Self {
+        Self { schema: None, name: name.into() }
+    }
+
     /// The name as it stands in statements, in quotes: it may be a word of SQL.
     pub(super) fn quoted(&self, quote: char) -> String {
         match &self.schema {
@@ -48,11 +53,16 @@ impl Table {
     pub(super) fn index(&self, quote: char) -> String {
         format!("{quote}{}_due{quote}", self.name)
     }
+
+    /// A second index, by key.
+    pub(super) fn key_index(&self, quote: char) -> String {
+        format!("{quote}{}_key{quote}", self.name)
+    }
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Self { schema: None, name: "idempotency_records".into() }
+        Self::named("idempotency_records")
     }
 }
 

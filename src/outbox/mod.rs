@@ -1,0 +1,18 @@
+//! Messages that are sent if and only if a transaction was committed: first the database, then the broker.
+//!
+//! [`Outbox::stage`] puts a message into a table in the transaction of what it tells of. A [`Relay`] takes what is
+//! there and hands it to a [`Sender`], at least once, and in order for each key.
+//!
+//! The guide is [`guide::outbox`](crate::guide::outbox).
+
+mod relay;
+mod round;
+mod sender;
+
+#[doc(no_inline)]
+pub use crate::store::{Message, Outbox, OutboxStats, Outgoing};
+
+pub use self::{
+    relay::{Relay, Relayed},
+    sender::Sender,
+};

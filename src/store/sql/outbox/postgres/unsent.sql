@@ -1,0 +1,1 @@
+SELECT {message} FROM {table} WHERE sent_ms IS NULL AND created_ms <= {now} - $1 ORDER BY seq LIMIT $2

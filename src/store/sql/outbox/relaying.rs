@@ -1,0 +1,72 @@
+use std::time::Duration;
+
+use crate::{
+    store::sql::{
+        driver::{Driver, Value},
+        line::unreadable,
+        values::{bytes, time},
+    },
+    value::{Claimant, StoreError},
+};
+
+use super::{Outbox, Outgoing, number};
+
+/// How often heads are looked for that others do not lease at the same moment.
+const LOOKS: usize = 4;
+
+/// What a relay does.
+impl<D: Driver> Outbox<D> {
+    /// Leases messages that may be sent now, at most one of each key: the first that is unsent.
+    ///
+    /// Where the database can skip what others have locked it is one statement. Elsewhere the heads are read first, of
+    /// one moment, and then taken one by one if they are still as they were seen; a locking read of MariaDB would see
+    /// the messages and what stands before them at different moments.
+    pub(crate) async fn lease(&self, limit: usize, lease: Duration) -> Result<Vec<Outgoing>, StoreError> {
+        let relay = Claimant::random().to_bytes();
+        let Some(take) = &self.statements.lease else {
+            let values = [number(limit), bytes(&relay), time(lease)];
+            let rows = self.store.rows(&self.statements.heads, &values).await?;
+            let mut leased = read_all::<D>(&rows)?;
+            leased.sort_unstable_by_key(|message| message.seq);
+            leased.iter_mut().for_each(|message| message.relay = relay);
+            return Ok(leased);
+        };
+        let mut leased = Vec::new();
+        for _ in 0..LOOKS {
+            let rows = self.store.rows(&self.statements.heads, &[number(limit)]).await?;
+            for mut head in read_all::<D>(&rows)? {
+                let values = [bytes(&relay), time(lease), Value::Int(head.seq), Value::Int(head.attempt.into())];
+                if self.store.change(take, &values).await? > 0 {
+                    head.attempt = head.attempt.saturating_add(1);
+                    head.relay = relay;
+                    leased.push(head);
+                }
+            }
+            if !leased.is_empty() || rows.is_empty() {
+                break;
+            }
+        }
+        Ok(leased)
+    }
+
+    /// Marks a message as sent, unless another relay has it by now.
+    pub(crate) async fn sent(&self, message: &Outgoing) -> Result<bool, StoreError> {
+        let values = [Value::Int(message.seq), bytes(&message.relay)];
+        Ok(self.store.change(&self.statements.sent, &values).await? > 0)
+    }
+
+    /// Gives a message back, to be sent after a pause, unless another relay has it by now.
+    pub(crate) async fn put_off(&self, message: &Outgoing, pause: Duration) -> Result<bool, StoreError> {
+        let values = [time(pause), Value::Int(message.seq), bytes(&message.relay)];
+        Ok(self.store.change(&self.statements.failed, &values).await? > 0)
+    }
+
+    /// Waits for [`wake`](Self::wake).
+    pub(crate) async fn woken(&self) {
+        self.woken.notified().await;
+    }
+}
+
+pub(super) fn read_all<D: Driver>(rows: &[D::Row]) -> Result<Vec<Outgoing>, StoreError> {
+    rows.iter().map(Outgoing::read::<D>).collect::<Result<_, _>>().map_err(unreadable::<D>)
+}

@@ -1,0 +1,1 @@
+SELECT seq FROM {table} WHERE sent_ms <= {now} - $1 ORDER BY sent_ms LIMIT $2
