@@ -10,7 +10,7 @@ use std::{
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn new() -> Self {
         Self::within(&env::temp_dir())
     }

@@ -1,0 +1,66 @@
+//! The outbox on every database: what is committed is sent, in order per key, whatever dies.
+#![cfg(all(feature = "axum", feature = "memory", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
+
+mod crashes;
+#[path = "../sql/folder.rs"]
+mod folder;
+mod lab;
+mod looking;
+#[cfg(feature = "mysql")]
+mod mariadb;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod relaying;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+#[path = "../sql/server.rs"]
+mod server;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+#[path = "../transactions/shared.rs"]
+mod shared;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod staging;
+mod stopping;
+
+/// One test for each module, on one server, with a database of its own for each function.
+macro_rules! on_one_server {
+    ($database:ty: $($module:ident::{$($test:ident),* $(,)?}),* $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $module() {
+                let _server = <$database as crate::lab::Lab>::place().await;
+                $(
+                    println!("{}", stringify!($test));
+                    crate::$module::$test::<$database>().await;
+                )*
+            }
+        )*
+    };
+}
+pub(crate) use on_one_server;
+
+/// What holds on all of them.
+macro_rules! what_holds_everywhere {
+    ($database:ty) => {
+        crate::on_one_server!($database:
+            staging::{
+                committed_is_sent, rolled_back_is_nothing, with_the_transaction_of_a_layer, an_id_is_taken_once,
+                what_no_column_holds_is_refused, in_a_table_of_another_name,
+            },
+            relaying::{
+                in_order_for_each_key, a_key_that_fails_holds_up_itself, a_sender_that_hangs_or_panics,
+                several_relays_send_once, overtaken_ones_are_not_marked,
+            },
+            stopping::{dropped_half_way, stopped_with_the_message_at_hand, woken_after_a_commit},
+            looking::{what_waits_is_seen, what_can_never_be_sent_is_discarded, what_was_sent_is_removed},
+            crashes::{killed_relays},
+        );
+
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        #[ignore = "it is what the processes of the test of crashes run"]
+        async fn relay_process() {
+            crate::crashes::relay_process::<$database>().await;
+        }
+    };
+}
+pub(crate) use what_holds_everywhere;
