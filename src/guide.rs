@@ -49,3 +49,9 @@ pub mod reconciliation {}
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 #[doc = include_str!("../docs/guards.md")]
 pub mod guards {}
+
+/// The outbox: first the database, then the broker.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+#[doc = include_str!("../docs/outbox.md")]
+pub mod outbox {}

@@ -46,6 +46,7 @@
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
 //! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
+//! | send messages if and only if a transaction is committed | `outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing what clients left behind | [`Leftovers`] |
 //! | read up on something | [`guide`] |

@@ -131,8 +131,8 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     ///
     /// # Cancellation
     ///
-    /// Dropped, it stops sending at once. What was on its way stays leased, and is sent again when the lease has
-    /// lapsed.
+    /// Dropped, it drops what is being sent, where that next waits. What was on its way stays leased, and is sent again
+    /// when the lease has lapsed.
     ///
     /// # Panics
     ///
