@@ -1,6 +1,7 @@
 use std::{
     fmt,
     future::{Future, poll_fn},
+    ops::Not,
     pin::pin,
     sync::{
         Arc,
@@ -19,7 +20,7 @@ use crate::{
 
 use super::{Sender, round::ROUND};
 
-/// How often, and how many at once, a relay that runs removes what was sent.
+/// How often a relay that runs removes what was sent, and how much at most before it sends again.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
 const PURGED_AT_ONCE: usize = 1000;
 
@@ -177,9 +178,10 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
                 let relayed =
                     self.round(&stopping).await.inspect_err(|error| tell("messages cannot be relayed", error));
                 if purged.is_none_or(|at| at.elapsed() >= PURGE_EVERY) {
-                    purged = Some(Instant::now());
-                    let done = self.outbox.purge(self.retention, PURGED_AT_ONCE).await;
-                    let _ = done.inspect_err(|error| tell("sent messages cannot be removed", error));
+                    let removed = self.outbox.purge(self.retention, PURGED_AT_ONCE).await;
+                    let removed = removed.inspect_err(|error| tell("sent messages cannot be removed", error));
+                    // Where there may be more, the next turn removes it.
+                    purged = removed.is_ok_and(|removed| removed == PURGED_AT_ONCE as u64).not().then(Instant::now);
                 }
                 relayed.is_ok_and(|relayed| relayed.all() >= ROUND)
             };
