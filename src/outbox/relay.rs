@@ -122,7 +122,8 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
         self
     }
 
-    /// Sends what can be sent now, a thousand messages at most, and returns when none of them is on its way.
+    /// Sends what can be sent now, and returns when none is on its way. After a thousand messages it begins with no other
+    /// keys.
     ///
     /// A message that fails is [counted](Relayed::failed), and is no error.
     ///
@@ -140,7 +141,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// Outside a Tokio runtime. A sender that panics does not end the relay: its message has failed, and is sent again
     /// when the lease has lapsed.
     pub async fn run_once(&self) -> Result<Relayed, StoreError> {
-        self.round(&AtomicBool::new(false)).await
+        self.round(&Arc::default()).await
     }
 
     /// Sends what is staged until `stop` resolves, and then returns when none is on its way.
@@ -171,7 +172,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// As [`run_once`](Self::run_once).
     pub async fn run(&self, pause: Duration, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let stopping = AtomicBool::new(false);
+        let stopping = Arc::new(AtomicBool::new(false));
         let mut purged: Option<Instant> = None;
         while !stopping.load(Relaxed) {
             let turn = async {
@@ -248,7 +249,13 @@ pub struct Relayed {
 }
 
 impl Relayed {
-    fn all(&self) -> u64 {
+    pub(super) fn all(self) -> u64 {
         self.sent + self.failed + self.overtaken
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.failed += other.failed;
+        self.overtaken += other.overtaken;
     }
 }

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    store::{Claimant, Outbox, Outgoing, SqlDatabase},
+    store::{Claimant, Outgoing, SqlDatabase},
     value::StoreError,
 };
 
@@ -24,6 +24,10 @@ pub(super) const ROUND: u64 = 1000;
 /// How long a lease is, in times that a message may take to be sent: one to come to it, one to send it, one to mark it.
 const LEASE: u32 = 3;
 
+/// How many messages of a key are sent one after the other before the others are looked at. A look reads past all that
+/// waits behind a key's first message.
+const IN_A_ROW: u64 = 100;
+
 enum End {
     Sent,
     Failed,
@@ -32,19 +36,19 @@ enum End {
 
 impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// Sends what is due, and leases no more once it is `stopping`.
-    pub(super) async fn round(&self, stopping: &AtomicBool) -> Result<Relayed, StoreError> {
+    pub(super) async fn round(&self, stopping: &Arc<AtomicBool>) -> Result<Relayed, StoreError> {
         let lease = self.send_timeout.saturating_mul(LEASE);
         let mut sending = JoinSet::new();
-        let (mut relayed, mut left, mut trouble) = (Relayed::default(), ROUND, None);
+        let (mut relayed, mut trouble) = (Relayed::default(), None);
         loop {
-            let room = self.at_once.saturating_sub(sending.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
-            if room > 0 && trouble.is_none() && !stopping.load(Relaxed) {
+            let room = self.at_once.saturating_sub(sending.len());
+            if room > 0 && trouble.is_none() && relayed.all() < ROUND && !stopping.load(Relaxed) {
                 let began = Instant::now();
                 match self.outbox.lease(room, lease).await {
                     Ok(leased) => {
-                        left = left.saturating_sub(leased.len() as u64);
                         for outgoing in leased {
-                            sending.spawn(self.one(outgoing, began).go());
+                            let sender = Sending { relay: self.clone(), outgoing, leased: began };
+                            sending.spawn(sender.run(lease, Arc::clone(stopping)));
                         }
                     }
                     Err(error) => trouble = Some(error),
@@ -52,41 +56,62 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
             }
             match sending.join_next().await {
                 None => return trouble.map_or(Ok(relayed), Err),
-                Some(Ok(Ok(End::Sent))) => relayed.sent += 1,
-                Some(Ok(Ok(End::Overtaken))) => relayed.overtaken += 1,
-                // It has panicked.
-                Some(Ok(Ok(End::Failed)) | Err(_)) => relayed.failed += 1,
-                Some(Ok(Err(error))) => trouble = Some(error),
+                Some(Ok((done, error))) => {
+                    relayed.add(done);
+                    trouble = trouble.or(error);
+                }
+                // The sender has panicked.
+                Some(Err(_)) => relayed.failed += 1,
             }
         }
-    }
-
-    fn one(&self, outgoing: Outgoing, leased: Instant) -> Sending<D, S> {
-        let (outbox, sender) = (self.outbox.clone(), Arc::clone(&self.sender));
-        let Self { send_timeout, backoff: [first, longest], .. } = *self;
-        Sending { outbox, sender, outgoing, leased, send_timeout, first, longest }
     }
 }
 
 /// A message on its way.
 struct Sending<D: SqlDatabase, S> {
-    outbox: Outbox<D>,
-    sender: Arc<S>,
+    relay: Relay<D, S>,
     outgoing: Outgoing,
     leased: Instant,
-    send_timeout: Duration,
-    first: Duration,
-    longest: Duration,
 }
 
 impl<D: SqlDatabase, S: Sender> Sending<D, S> {
-    async fn go(self) -> Result<End, StoreError> {
+    /// Sends it, and then those behind it of the same key.
+    async fn run(mut self, lease: Duration, stopping: Arc<AtomicBool>) -> (Relayed, Option<StoreError>) {
+        let mut relayed = Relayed::default();
+        loop {
+            match self.send().await {
+                Ok(End::Sent) => relayed.sent += 1,
+                Ok(End::Failed) => {
+                    relayed.failed += 1;
+                    break;
+                }
+                Ok(End::Overtaken) => {
+                    relayed.overtaken += 1;
+                    break;
+                }
+                Err(error) => return (relayed, Some(error)),
+            }
+            if stopping.load(Relaxed) || relayed.sent >= IN_A_ROW {
+                break;
+            }
+            self.leased = Instant::now();
+            match self.relay.outbox.lease_next(&self.outgoing, lease).await {
+                Ok(Some(next)) => self.outgoing = next,
+                Ok(None) => break,
+                Err(error) => return (relayed, Some(error)),
+            }
+        }
+        (relayed, None)
+    }
+
+    async fn send(&self) -> Result<End, StoreError> {
+        let Relay { outbox, sender, send_timeout, .. } = &self.relay;
         // What cannot be done within the lease is not begun.
-        if self.leased.elapsed() > self.send_timeout {
+        if self.leased.elapsed() > *send_timeout {
             return self.give_back(Duration::ZERO, "leased too late").await;
         }
-        match timeout(self.send_timeout, self.sender.send(self.outgoing.clone())).await {
-            Ok(Ok(())) => Ok(if self.outbox.sent(&self.outgoing).await? { End::Sent } else { End::Overtaken }),
+        match timeout(*send_timeout, sender.send(self.outgoing.clone())).await {
+            Ok(Ok(())) => Ok(if outbox.sent(&self.outgoing).await? { End::Sent } else { End::Overtaken }),
             Ok(Err(error)) => self.give_back(self.pause(), &error.to_string()).await,
             Err(_) => self.give_back(self.pause(), "not sent in time").await,
         }
@@ -103,12 +128,13 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
             ?pause,
             "a message was not sent"
         );
-        Ok(if self.outbox.put_off(&self.outgoing, pause).await? { End::Failed } else { End::Overtaken })
+        Ok(if self.relay.outbox.put_off(&self.outgoing, pause).await? { End::Failed } else { End::Overtaken })
     }
 
     fn pause(&self) -> Duration {
         let [random, ..] = Claimant::random().to_bytes();
-        pause(self.first, self.longest, self.outgoing.attempt, random)
+        let [first, longest] = self.relay.backoff;
+        pause(first, longest, self.outgoing.attempt, random)
     }
 }
 

@@ -48,7 +48,7 @@ macro_rules! what_holds_everywhere {
                 what_no_column_holds_is_refused, in_a_table_of_another_name,
             },
             relaying::{
-                in_order_for_each_key, a_key_that_fails_holds_up_itself, a_sender_that_hangs_or_panics,
+                in_order_for_each_key, a_long_row_of_one_key, a_key_that_fails_holds_up_itself, a_sender_that_hangs_or_panics,
                 several_relays_send_once, overtaken_ones_are_not_marked,
             },
             stopping::{dropped_half_way, stopped_with_the_message_at_hand, woken_after_a_commit},

@@ -35,6 +35,21 @@ pub(crate) async fn in_order_for_each_key<D: Lab>() {
     }
 }
 
+/// Longer than what is sent of a key before the others are looked at.
+pub(crate) async fn a_long_row_of_one_key<D: Lab>() {
+    let shop = Shop::<D>::new().await;
+    let mut transaction = shop.pool.begin().await.unwrap();
+    for n in 0..330 {
+        let key = if n % 3 == 0 { format!("k{n}") } else { "a".to_owned() };
+        shop.outbox.stage(&mut transaction, &message(&key, (n - n / 3).saturating_sub(1))).await.unwrap();
+    }
+    transaction.commit().await.unwrap();
+    let broker = Broker::default();
+    let relayed = Relay::new(shop.outbox.clone(), broker.sender()).run_once().await.unwrap();
+    assert_eq!((relayed.sent, broker.of("a")), (330, numbers(0..220)));
+    assert!(broker.all().iter().all(|outgoing| outgoing.attempt == 1));
+}
+
 pub(crate) async fn a_key_that_fails_holds_up_itself<D: Lab>() {
     let shop = Shop::<D>::new().await;
     shop.stage((0..3).map(|n| message("bad", n))).await;

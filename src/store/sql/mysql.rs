@@ -58,7 +58,7 @@ impl Driver for MySql {
         enter: |text| format!("/*M!100108 SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ {text}"),
     };
     const TEXTS: Texts = texts!("mysql");
-    const OUTBOX: outbox::Texts = outbox_texts!("mysql", lease: Some(include_str!("outbox/mysql/lease.sql")));
+    const OUTBOX: outbox::Texts = outbox_texts!("mysql");
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = false;

@@ -56,7 +56,7 @@ impl Driver for Postgres {
         },
     };
     const TEXTS: Texts = texts!("postgres");
-    const OUTBOX: outbox::Texts = outbox_texts!("postgres", lease: None);
+    const OUTBOX: outbox::Texts = outbox_texts!("postgres");
     const CLAIMS_IN_ONE: bool = true;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = true;

@@ -89,7 +89,7 @@ impl Driver for Sqlite {
         enter: str::to_owned,
     };
     const TEXTS: Texts = texts!("sqlite");
-    const OUTBOX: outbox::Texts = outbox_texts!("sqlite", lease: Some(include_str!("outbox/sqlite/lease.sql")));
+    const OUTBOX: outbox::Texts = outbox_texts!("sqlite");
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = true;
     const LOCKS_BY_NUMBER: bool = false;

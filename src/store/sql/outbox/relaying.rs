@@ -23,30 +23,46 @@ impl<D: Driver> Outbox<D> {
     /// the messages and what stands before them at different moments.
     pub(crate) async fn lease(&self, limit: usize, lease: Duration) -> Result<Vec<Outgoing>, StoreError> {
         let relay = Claimant::random().to_bytes();
-        let Some(take) = &self.statements.lease else {
+        if self.statements.heads_lease {
             let values = [number(limit), bytes(&relay), time(lease)];
             let rows = self.store.rows(&self.statements.heads, &values).await?;
             let mut leased = read_all::<D>(&rows)?;
             leased.sort_unstable_by_key(|message| message.seq);
             leased.iter_mut().for_each(|message| message.relay = relay);
             return Ok(leased);
-        };
+        }
         let mut leased = Vec::new();
         for _ in 0..LOOKS {
             let rows = self.store.rows(&self.statements.heads, &[number(limit)]).await?;
-            for mut head in read_all::<D>(&rows)? {
-                let values = [bytes(&relay), time(lease), Value::Int(head.seq), Value::Int(head.attempt.into())];
-                if self.store.change(take, &values).await? > 0 {
-                    head.attempt = head.attempt.saturating_add(1);
-                    head.relay = relay;
-                    leased.push(head);
-                }
+            for head in read_all::<D>(&rows)? {
+                leased.extend(self.take(head, relay, lease).await?);
             }
             if !leased.is_empty() || rows.is_empty() {
                 break;
             }
         }
         Ok(leased)
+    }
+
+    /// Leases the first unsent message of the key of one that was sent, without looking for it among all others.
+    pub(crate) async fn lease_next(&self, sent: &Outgoing, lease: Duration) -> Result<Option<Outgoing>, StoreError> {
+        let Some(key) = sent.message.key.as_deref() else { return Ok(None) };
+        let rows = self.store.rows(&self.statements.first, &[Value::Text(Some(key))]).await?;
+        match read_all::<D>(&rows)?.pop() {
+            Some(head) => self.take(head, Claimant::random().to_bytes(), lease).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the head of a key, if it is as it was seen and may be sent now.
+    async fn take(&self, mut head: Outgoing, relay: [u8; 16], lease: Duration) -> Result<Option<Outgoing>, StoreError> {
+        let values = [bytes(&relay), time(lease), Value::Int(head.seq), Value::Int(head.attempt.into())];
+        if self.store.change(&self.statements.lease, &values).await? == 0 {
+            return Ok(None);
+        }
+        head.attempt = head.attempt.saturating_add(1);
+        head.relay = relay;
+        Ok(Some(head))
     }
 
     /// Marks a message as sent, unless another relay has it by now.

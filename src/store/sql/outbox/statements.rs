@@ -16,8 +16,8 @@ pub struct Texts {
     pub(in crate::store::sql) schema: &'static str,
     pub(in crate::store::sql) stage: &'static str,
     pub(in crate::store::sql) heads: &'static str,
-    /// None where reading the heads leases them.
-    pub(in crate::store::sql) lease: Option<&'static str>,
+    pub(in crate::store::sql) first: &'static str,
+    pub(in crate::store::sql) lease: &'static str,
     pub(in crate::store::sql) sent: &'static str,
     pub(in crate::store::sql) failed: &'static str,
     pub(in crate::store::sql) unsent: &'static str,
@@ -33,7 +33,10 @@ pub(super) struct Statements {
     pub(super) schema: String,
     pub(super) stage: Statement,
     pub(super) heads: Statement,
-    pub(super) lease: Option<Statement>,
+    /// Reading the heads leases them, too.
+    pub(super) heads_lease: bool,
+    pub(super) first: Statement,
+    pub(super) lease: Statement,
     pub(super) sent: Statement,
     pub(super) failed: Statement,
     pub(super) unsent: Statement,
@@ -57,7 +60,9 @@ impl Statements {
             schema: fill(texts.schema) + "\n",
             stage: statement(texts.stage, false),
             heads: statement(texts.heads, true),
-            lease: texts.lease.map(|text| statement(text, false)),
+            heads_lease: texts.heads.contains("RETURNING"),
+            first: statement(texts.first, true),
+            lease: statement(texts.lease, false),
             sent: statement(texts.sent, false),
             failed: statement(texts.failed, false),
             unsent: statement(texts.unsent, true),
@@ -71,12 +76,11 @@ impl Statements {
 
 /// The files of a folder.
 macro_rules! outbox_texts {
-    ($folder:literal, lease: $lease:expr) => {
-        outbox_texts!($folder, lease: $lease; schema, stage, heads, sent, failed, unsent, stats, discard, old, remove)
+    ($folder:literal) => {
+        outbox_texts!($folder: schema, stage, heads, first, lease, sent, failed, unsent, stats, discard, old, remove)
     };
-    ($folder:literal, lease: $lease:expr; $($name:ident),*) => {
+    ($folder:literal: $($name:ident),*) => {
         $crate::store::sql::outbox::Texts {
-            lease: $lease,
             $($name: include_str!(concat!("outbox/", $folder, "/", stringify!($name), ".sql")),)*
         }
     };
