@@ -39,7 +39,7 @@ pub(crate) async fn in_order_for_each_key<D: Lab>() {
 pub(crate) async fn a_long_row_of_one_key<D: Lab>() {
     let shop = Shop::<D>::new().await;
     let mut transaction = shop.pool.begin().await.unwrap();
-    for n in 0..330 {
+    for n in 0..330_usize {
         let key = if n % 3 == 0 { format!("k{n}") } else { "a".to_owned() };
         shop.outbox.stage(&mut transaction, &message(&key, (n - n / 3).saturating_sub(1))).await.unwrap();
     }

@@ -28,7 +28,9 @@ impl<D: Driver> Outbox<D> {
             let rows = self.store.rows(&self.statements.heads, &values).await?;
             let mut leased = read_all::<D>(&rows)?;
             leased.sort_unstable_by_key(|message| message.seq);
-            leased.iter_mut().for_each(|message| message.relay = relay);
+            for message in &mut leased {
+                message.relay = relay;
+            }
             return Ok(leased);
         }
         let mut leased = Vec::new();
