@@ -36,10 +36,10 @@ use crate::{
 };
 
 const KEYS: usize = 6;
-const EACH: usize = 60;
+const EACH: usize = 90;
 const WRITERS: usize = 3;
 const AT_ONCE: usize = 3;
-const LEAST_KILLS: usize = 8;
+const LEAST_KILLS: usize = 5;
 
 /// What a process does until it is killed.
 pub(crate) async fn relay_process<D: Lab>() {

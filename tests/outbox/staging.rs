@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::SystemTime};
 
 use axum::{
-    Extension, Router,
+    Router,
     body::Body,
     extract::State,
     http::{Request, StatusCode},
@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer,
     outbox::{Message, Outbox, Relay},
-    store::{TransactionSlot, Tx},
+    store::Tx,
 };
 
 use crate::lab::{Broker, Lab, Shop, message};
@@ -51,8 +51,7 @@ pub(crate) async fn rolled_back_is_nothing<D: Lab>() {
     assert_eq!(broker.of("a"), ["3"]);
 }
 
-async fn handle<D: Lab>(State(outbox): State<Outbox<D>>, slot: Extension<TransactionSlot>, body: String) -> StatusCode {
-    let mut tx = Tx::<D>::take(&slot).unwrap();
+async fn handle<D: Lab>(State(outbox): State<Outbox<D>>, mut tx: Tx<D>, body: String) -> StatusCode {
     outbox.stage(&mut tx, &message("a", &body)).await.unwrap();
     body.parse().unwrap()
 }
@@ -64,7 +63,9 @@ pub(crate) async fn with_the_transaction_of_a_layer<D: Lab>() {
     let app: Router = Router::new().route("/", post(handle::<D>).layer(layer)).with_state(shop.outbox.clone());
     for (key, status) in [("1", "500"), ("2", "201"), ("2", "201")] {
         let request = Request::post("/").header("idempotency-key", key).body(Body::from(status)).unwrap();
-        assert_eq!(app.clone().oneshot(request).await.unwrap().status().as_str(), status);
+        let response = app.clone().oneshot(request).await.unwrap();
+        let (got, body) = (response.status(), axum::body::to_bytes(response.into_body(), 10_000).await.unwrap());
+        assert_eq!(got.as_str(), status, "{body:?}");
     }
     let broker = Broker::default();
     shop.drain(&Relay::new(shop.outbox.clone(), broker.sender())).await;
