@@ -1,6 +1,7 @@
 //! A database with an outbox, and senders that write down what they are given.
 
 use std::{
+    fmt::Display,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -126,15 +127,15 @@ impl Broker {
 
     /// What was sent of a key.
     pub(crate) fn of(&self, key: &str) -> Vec<String> {
-        self.all().into_iter().filter(|outgoing| outgoing.message.key.as_deref() == Some(key)).map(text).collect()
+        self.all().iter().filter(|outgoing| outgoing.message.key.as_deref() == Some(key)).map(text).collect()
     }
 }
 
-pub(crate) fn text(outgoing: Outgoing) -> String {
+pub(crate) fn text(outgoing: &Outgoing) -> String {
     String::from_utf8(outgoing.message.payload.to_vec()).unwrap()
 }
 
-pub(crate) fn message(key: &str, payload: impl ToString) -> Message {
+pub(crate) fn message(key: &str, payload: impl Display) -> Message {
     Message::new("orders", payload.to_string()).key(key)
 }
 

@@ -16,9 +16,9 @@ pub(crate) async fn what_waits_is_seen<D: Lab>() {
     let age = stats.oldest.unwrap().as_secs();
     assert_eq!((stats.unsent, stats.failing, (60..120).contains(&age)), (3, 0, true), "{stats:?}");
     let unsent = shop.outbox.unsent(Duration::ZERO, 2).await.unwrap();
-    assert_eq!(unsent.into_iter().map(text).collect::<Vec<_>>(), numbers(0..2));
+    assert_eq!(unsent.iter().map(text).collect::<Vec<_>>(), numbers(0..2));
     let stuck = shop.outbox.unsent(Duration::from_secs(50), 100).await.unwrap();
-    assert_eq!(stuck.into_iter().map(text).collect::<Vec<_>>(), numbers(0..1));
+    assert_eq!(stuck.iter().map(text).collect::<Vec<_>>(), numbers(0..1));
 }
 
 pub(crate) async fn what_can_never_be_sent_is_discarded<D: Lab>() {

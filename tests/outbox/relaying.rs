@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    task::JoinSet,
+    time::sleep,
+};
 use tower_idempotency::outbox::{Outgoing, Relay};
 
 use crate::lab::{Broker, Lab, Shop, message, numbers};
@@ -142,7 +146,7 @@ pub(crate) async fn overtaken_ones_are_not_marked<D: Lab>() {
             let (sending, gate) = (Arc::clone(&sending), Arc::clone(&gate));
             async move {
                 sending.add_permits(1);
-                gate.acquire().await.map(|permit| permit.forget())
+                gate.acquire().await.map(SemaphorePermit::forget)
             }
         }
     };

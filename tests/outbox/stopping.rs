@@ -41,7 +41,7 @@ pub(crate) async fn dropped_half_way<D: Lab>() {
                 broker.take(outgoing.clone());
                 sending.add_permits(1);
                 if outgoing.attempt == 1 && broker.all().len() == 1 {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 Ok::<_, std::io::Error>(())
             }
@@ -65,12 +65,12 @@ pub(crate) async fn stopped_with_the_message_at_hand<D: Lab>() {
     shop.stage((0..3).map(|n| message("a", n))).await;
     let broker = Broker::default();
     let (sending, gate, sender) = gated(&broker);
-    let (stop, stopped) = oneshot::channel::<()>();
+    let (tell, told) = oneshot::channel::<()>();
     let relay = Relay::new(shop.outbox.clone(), sender);
     let mut running =
-        tokio::spawn(async move { relay.run(Duration::from_secs(3600), async { drop(stopped.await) }).await });
+        tokio::spawn(async move { relay.run(Duration::from_secs(3600), async { drop(told.await) }).await });
     sending.acquire().await.unwrap().forget();
-    drop(stop);
+    drop(tell);
     assert!(timeout(Duration::from_millis(100), &mut running).await.is_err(), "the message at hand comes first");
     gate.add_permits(3);
     running.await.unwrap();
@@ -80,10 +80,9 @@ pub(crate) async fn stopped_with_the_message_at_hand<D: Lab>() {
 pub(crate) async fn woken_after_a_commit<D: Lab>() {
     let shop = Shop::<D>::new().await;
     let broker = Broker::default();
-    let (stop, stopped) = oneshot::channel::<()>();
+    let (tell, told) = oneshot::channel::<()>();
     let relay = Relay::new(shop.outbox.clone(), broker.sender());
-    let running =
-        tokio::spawn(async move { relay.run(Duration::from_secs(3600), async { drop(stopped.await) }).await });
+    let running = tokio::spawn(async move { relay.run(Duration::from_secs(3600), async { drop(told.await) }).await });
     for n in 0..3 {
         shop.stage([message("a", n)]).await;
         shop.outbox.wake();
@@ -91,7 +90,7 @@ pub(crate) async fn woken_after_a_commit<D: Lab>() {
             sleep(Duration::from_millis(5)).await;
         }
     }
-    drop(stop);
+    drop(tell);
     running.await.unwrap();
     assert_eq!((broker.of("a"), shop.unsent().await), (numbers(0..3), 0));
 }
