@@ -6,7 +6,7 @@ WITH heads AS MATERIALIZED (
             WHERE earlier.message_key = message.message_key AND earlier.sent_ms IS NULL AND earlier.seq < message.seq
         )
     )
-    ORDER BY seq LIMIT $1
+    ORDER BY sent_ms, seq LIMIT $1
     FOR UPDATE OF message SKIP LOCKED
 )
 UPDATE {table} SET relay = $2, lease_ends_ms = {now} + $3, attempts = attempts + 1

@@ -5,4 +5,4 @@ WHERE sent_ms IS NULL AND due_ms <= {now} AND lease_ends_ms <= {now} AND (
         WHERE earlier.message_key = message.message_key AND earlier.sent_ms IS NULL AND earlier.seq < message.seq
     )
 )
-ORDER BY seq LIMIT $1
+ORDER BY sent_ms, seq LIMIT $1
