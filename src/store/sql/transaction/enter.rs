@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     store::{Claimed, Entered, Granted},
-    value::{Claim, Mismatch, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
+    value::{Claim, Head, Mismatch, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
 };
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
         waiting::jitter,
     },
     open::{Live, Open},
-    running::Place,
+    running::{Place, Runner},
 };
 
 /// How often a claim begins anew that lost against others, and how long it waits before.
@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 enum Attempt<D: Driver> {
     Written(Live<D>),
     /// Another one has the key, or the record is no longer the one that was seen.
-    Refused,
+    Refused(Option<Place<D>>),
     /// The statement lost, which says nothing about the key.
     Lost(Option<Place<D>>),
 }
@@ -47,16 +47,18 @@ enum Attempt<D: Driver> {
 impl<D: Driver> SqlStore<D> {
     /// First those that run here, then what all can see, then the database's word.
     ///
-    /// The order matters: with a lock, or a place among those that run, in front of the look, duplicates of a settled
-    /// key would refuse one another.
+    /// Nobody is refused for a lock that another one held before it was looked what that one has left: else duplicates of
+    /// a settled key would refuse one another.
     pub(super) async fn enter_transaction(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
         let id = self.space.id(key);
-        let mut place = None;
-        if let Some(head) = self.shared.running.get(&id) {
-            return Ok(Entered::Refused(claimed(judge(Some(&head), claim, 0), None)));
+        let runner = self.shared.running.get(&id);
+        if let Some(Runner { head, written: true }) = &runner {
+            return Ok(refused(head, claim));
         }
+        let mut looks = runner.is_some() || self.looks_first(&id);
+        let mut place = None;
         for tries in (0..TRIES).rev() {
-            let found = match self.seen(&id).await? {
+            let found = match if looks { self.seen(&id).await? } else { Ok(None) } {
                 Ok(found) => found,
                 Err(newer) => return Ok(Entered::Refused(newer)),
             };
@@ -69,7 +71,12 @@ impl<D: Driver> SqlStore<D> {
                 Some(place) => place,
                 None => match Place::take(&self.shared, &id, claim) {
                     Ok(place) => place,
-                    Err(head) => return Ok(Entered::Refused(claimed(judge(Some(&head), claim, 0), None))),
+                    Err(Runner { head, written }) if looks || written => return Ok(refused(&head, claim)),
+                    // It may yet find that the key is settled; whether it is can be seen.
+                    Err(_) => {
+                        looks = true;
+                        continue;
+                    }
                 },
             };
             place = match self.write(&id, key, &unknown_end(claim), found.as_ref(), granted, mine).await? {
@@ -81,10 +88,13 @@ impl<D: Driver> SqlStore<D> {
                     sleep(jitter(PAUSE)).await;
                     place
                 }
-                // Whoever was in front may have committed since the look.
-                Attempt::Refused | Attempt::Lost(_) => break,
+                // A record that was not looked for may be one that can be claimed.
+                Attempt::Refused(place) if !looks && tries > 0 => place,
+                Attempt::Refused(_) | Attempt::Lost(_) => break,
             };
+            looks = true;
         }
+        // Whoever was in front may have committed since the look.
         let found = match self.seen(&id).await? {
             Ok(found) => found,
             Err(newer) => return Ok(Entered::Refused(newer)),
@@ -95,13 +105,24 @@ impl<D: Driver> SqlStore<D> {
         }))
     }
 
+    /// Whether the record is looked for before it is written.
+    ///
+    /// A key that this process has not met is most likely free, and a look costs as much as the insert that would find
+    /// otherwise. But where a transaction has to be waited for, so would an answer that is there.
+    fn looks_first(&self, id: &[u8]) -> bool {
+        D::ONE_WRITER || self.shared.met.has(id) || self.shared.seats.available_permits() == 0
+    }
+
     /// The record that all can see.
     async fn seen(&self, id: &[u8]) -> Result<Result<Option<Stored>, Claimed>, StoreError> {
         let rows = self.rows(&self.shared.statements.look, &[bytes(id)]).await?;
         Ok(match rows.first().map(read::<D>).transpose()? {
             Some(Row::Newer) => Err(Claimed::Mismatch(Mismatch::Fingerprint)),
             Some(Row::Torn) => return Err(torn::<D>()),
-            Some(Row::Record(stored)) => Ok(Some(*stored)),
+            Some(Row::Record(stored)) => {
+                self.shared.met.add(id);
+                Ok(Some(*stored))
+            }
             Some(Row::Fresh) | None => Ok(None),
         })
     }
@@ -133,13 +154,16 @@ impl<D: Driver> SqlStore<D> {
             Some(_) => self.ask_in(&mut live, &enter.begin, over_expired(id, claim, &marks), id).await,
         };
         let lost = match written {
-            Ok(1..) => return Ok(Attempt::Written(live)),
+            Ok(1..) => {
+                live.written();
+                return Ok(Attempt::Written(live));
+            }
             Ok(0) => false,
             Err(Error::Database(error)) if D::refusal(&*error) == Refusal::Victim => true,
             Err(error) => return Err(Trouble::Failed(error).into_error::<D>(false)),
         };
         let place = live.leave().await;
-        Ok(if lost { Attempt::Lost(place) } else { Attempt::Refused })
+        Ok(if lost { Attempt::Lost(place) } else { Attempt::Refused(place) })
     }
 
     async fn ask_in<'a>(
@@ -180,6 +204,11 @@ impl<D: Driver> SqlStore<D> {
             }
         }
     }
+}
+
+/// What a claim hears of one that runs here.
+fn refused(head: &Head<'_>, claim: &Claim) -> Entered {
+    Entered::Refused(claimed(judge(Some(head), claim, 0), None))
 }
 
 /// If the claim is ever seen without its answer, it was committed by hand, and nobody knows how it went on.

@@ -49,6 +49,13 @@ impl<D: Driver> Live<D> {
         Self { connection: Some(connection), shared, runtime, ended: false, running: Some(running), _permits: permits }
     }
 
+    /// The claim is written in it.
+    pub(super) fn written(&self) {
+        if let Some(running) = &self.running {
+            running.written();
+        }
+    }
+
     pub(super) fn connection(&self) -> &D::Connection {
         match &self.connection {
             Some(connection) => connection,
@@ -140,7 +147,10 @@ impl<D: Driver> Open<D> {
             Err(error) => return failed::<D>(error),
         }
         match live.commit().await {
-            Ok(()) => Ok(Committed::Done),
+            Ok(()) => {
+                self.shared.met.add(&self.id);
+                Ok(Committed::Done)
+            }
             Err(error) => failed::<D>(error),
         }
     }

@@ -14,14 +14,22 @@ use super::super::Shared;
 /// Others cannot see them in the table; asked first, they spare a duplicate the way to the pool, which may be empty
 /// because of the very work that it repeats.
 #[derive(Default)]
-pub(in super::super) struct Running(Mutex<HashMap<Vec<u8>, Head<'static>>>);
+pub(in super::super) struct Running(Mutex<HashMap<Vec<u8>, Runner>>);
+
+/// Who runs under a key.
+#[derive(Clone, Copy)]
+pub(super) struct Runner {
+    pub(super) head: Head<'static>,
+    /// Its claim is written. Until then it may find that another one's is.
+    pub(super) written: bool,
+}
 
 impl Running {
-    pub(super) fn get(&self, id: &[u8]) -> Option<Head<'static>> {
+    pub(super) fn get(&self, id: &[u8]) -> Option<Runner> {
         self.lock().get(id).copied()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Head<'static>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Runner>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -34,10 +42,10 @@ pub(super) struct Place<D: Database> {
 
 impl<D: Database> Place<D> {
     /// Takes the place, or says who has it.
-    pub(super) fn take(shared: &Arc<Shared<D>>, id: &[u8], claim: &Claim) -> Result<Self, Head<'static>> {
+    pub(super) fn take(shared: &Arc<Shared<D>>, id: &[u8], claim: &Claim) -> Result<Self, Runner> {
         let mut running = shared.running.lock();
-        if let Some(head) = running.get(id) {
-            return Err(*head);
+        if let Some(runner) = running.get(id) {
+            return Err(*runner);
         }
         let head = Head {
             fingerprint: claim.fingerprint,
@@ -45,8 +53,14 @@ impl<D: Database> Place<D> {
             lease_ends: u64::try_from(claim.lease.as_millis()).unwrap_or(u64::MAX).max(1),
             ..Head::new(State::Running, claim.claimant, 1)
         };
-        running.insert(id.to_vec(), head);
+        running.insert(id.to_vec(), Runner { head, written: false });
         Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
+    }
+
+    pub(super) fn written(&self) {
+        if let Some(runner) = self.shared.running.lock().get_mut(&self.id) {
+            runner.written = true;
+        }
     }
 }
 
