@@ -5,6 +5,7 @@
 mod connecting;
 #[cfg(feature = "memory")]
 mod fronts;
+mod large;
 mod load;
 mod outages;
 mod records;
