@@ -15,7 +15,7 @@ impl<F: Operator, S: Operator> Front<F, S> {
         if self.rest.is_on() {
             return None;
         }
-        let record = self.in_time(self.front.inspect(key)).await??;
+        let record = self.in_time(self.before.inspect(key)).await??;
         if record.state != State::Settled {
             return None;
         }
@@ -46,7 +46,7 @@ impl<F: Operator, S: Operator> Front<F, S> {
 
     async fn copy(&self, key: &RecordKey, record: &Record, life: Duration) -> Result<(), StoreError> {
         if let Some(binding) = &record.binding {
-            self.front.issue(key, &Issue::new(binding.clone(), life)).await?;
+            self.before.issue(key, &Issue::new(binding.clone(), life)).await?;
         }
         let claim = Claim {
             fingerprint: record.fingerprint,
@@ -54,9 +54,9 @@ impl<F: Operator, S: Operator> Front<F, S> {
             issued: record.binding.clone(),
             ..Claim::new(self.limit, self.limit)
         };
-        if let Claimed::Granted(_) = self.front.claim(key, &claim).await? {
+        if let Claimed::Granted(_) = self.before.claim(key, &claim).await? {
             let settlement = Settlement::new(claim.claimant, record.payload.clone(), life);
-            self.front.settle(key, &settlement).await?;
+            self.before.settle(key, &settlement).await?;
         }
         Ok(())
     }
@@ -64,7 +64,7 @@ impl<F: Operator, S: Operator> Front<F, S> {
     /// Drops the copy of a record that was changed behind by an operator.
     pub(super) async fn drop_copy(&self, key: &RecordKey) {
         if !self.rest.is_on() {
-            self.in_time(self.front.forget(key)).await;
+            self.in_time(self.before.forget(key)).await;
         }
     }
 

@@ -80,7 +80,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// A call that is dropped while it copies leaves a claim in the front, which is no copy and is gone after `front_timeout`.
 #[derive(Clone)]
 pub struct Front<F, S> {
-    front: F,
+    before: F,
     behind: S,
     at_most: Duration,
     limit: Duration,
@@ -91,7 +91,7 @@ pub struct Front<F, S> {
 impl<F, S> Front<F, S> {
     /// Puts `front` in front of what is `behind`.
     pub fn new(front: F, behind: S) -> Self {
-        Self { front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
+        Self { before: front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
     }
 
     /// How long the front answers for a record before it asks behind again. Default: ten seconds.
@@ -114,7 +114,7 @@ impl<F, S> Front<F, S> {
 impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for Front<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Front")
-            .field("front", &self.front)
+            .field("front", &self.before)
             .field("behind", &self.behind)
             .field("at_most", &self.at_most)
             .field("front_timeout", &self.limit)

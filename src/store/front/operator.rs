@@ -49,7 +49,7 @@ impl<F: Operator, S: Operator> Operator for Front<F, S> {
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
         StoreFuture::new(async move {
             if !self.rest.is_on() {
-                self.in_time(self.front.purge(limit)).await;
+                self.in_time(self.before.purge(limit)).await;
             }
             self.behind.purge(limit).await
         })
