@@ -17,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use tokio::task::JoinSet;
 use tower_idempotency::{
@@ -40,6 +41,7 @@ async fn main() {
     for at_once in [1, 16, 64] {
         bench.all(at_once).await;
     }
+    bench.answers().await;
     bench.memory().await;
 }
 
@@ -113,6 +115,33 @@ impl Bench {
         let whole = whole.await;
         show("first request, settle", whole);
         println!("{:<22} {at_once:>4} {:>44.2}", "first request, whole", claim.server + whole.server);
+    }
+
+    /// What settling costs the server, by the size of the answer. A draft is a `SET`, the scripts' own are theirs.
+    async fn answers(&self) {
+        for kib in [0, 1, 2, 4, 16, 64, 512, 1024] {
+            let payload = Bytes::from(vec![b'x'; kib * 1024]);
+            let (mut best, calls) = (f64::MAX, 300);
+            for _ in 0..ROUNDS {
+                let mut claims = Vec::new();
+                for _ in 0..calls {
+                    let key = RecordKey::new("/bench", Some("ann"), &format!("{:032x}", random())).unwrap();
+                    let claim = Claim::new(DAY, DAY);
+                    let _ = self.store.claim(&key, &claim).await.unwrap();
+                    claims.push((key, claim));
+                }
+                self.server.tell("CONFIG RESETSTAT");
+                for (key, claim) in &claims {
+                    let settlement = Settlement::new(claim.claimant, Some(payload.clone()), DAY);
+                    let _ = self.store.settle(key, &settlement).await.unwrap();
+                }
+                let stats = self.server.tell("INFO commandstats");
+                let drafts = if stats.contains("cmdstat_rename:") { spent(&stats, "set") } else { 0.0 };
+                best = best.min((spent(&stats, "evalsha") + drafts) / f64::from(calls));
+                self.server.tell("FLUSHALL");
+            }
+            println!("settle, {kib:>4} KiB: {best:>48.2}");
+        }
     }
 
     /// `commands` are those whose time in the server counts.

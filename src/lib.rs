@@ -45,6 +45,7 @@
 //! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
+//! | take the weight of duplicates off a store | [`store::Front`] |
 //! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |

@@ -5,6 +5,7 @@
 //!
 //! Whoever writes a store finds the rules at [`Store`], and a suite that checks them in the feature `testing`.
 
+mod front;
 mod future;
 #[cfg(feature = "memory")]
 mod memory;
@@ -48,6 +49,7 @@ pub use crate::value::{
 };
 
 pub use self::{
+    front::Front,
     future::StoreFuture,
     operator::{Cursor, Operator, Page, Stats},
     outcome::{Claimed, Finished, Granted, Issued, Renewed},

@@ -3,6 +3,9 @@
 //! Each test starts a `redis-server` of its own.
 
 mod connecting;
+#[cfg(feature = "memory")]
+mod fronts;
+mod large;
 mod load;
 mod outages;
 mod records;
@@ -36,7 +39,7 @@ fn release(claim: &Claim) -> Release {
     Release::new(claim.claimant, MINUTE)
 }
 
-async fn granted(store: &RedisStore, key: &RecordKey, claim: &Claim) {
+async fn granted(store: &impl Store, key: &RecordKey, claim: &Claim) {
     assert_eq!(store.claim(key, claim).await.unwrap(), Claimed::Granted(Granted::new(1, false)));
 }
 
@@ -47,6 +50,6 @@ async fn settled(store: &RedisStore, key: &RecordKey) -> Claim {
     first
 }
 
-async fn replays(store: &RedisStore, key: &RecordKey) {
+async fn replays(store: &impl Store, key: &RecordKey) {
     assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into())));
 }

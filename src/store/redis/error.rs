@@ -44,6 +44,11 @@ impl Trouble {
         matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
     }
 
+    /// The user lacks a permission.
+    pub(super) fn is_forbidden(&self) -> bool {
+        self.error().and_then(RedisError::code) == Some("NOPERM")
+    }
+
     fn error(&self) -> Option<&RedisError> {
         match self {
             Self::Failed(error) | Self::FailedAgain(error) => Some(error),

@@ -9,6 +9,7 @@ use super::{
     RedisStore,
     claim::{torn, whole},
     error::Trouble,
+    large::{Ending, LARGE},
     line::Again,
     record::{PAYLOAD, Stored, Unreadable, lease_and_span, millis, times},
     scripts::{RELEASE, RENEW, SETTLE},
@@ -58,17 +59,16 @@ impl RedisStore {
         let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();
         let span = millis(settlement.retention);
         let (times, span) = (times(0, span, length), span.to_string());
-        let arguments: [&[u8]; 8] = [
-            &runner,
-            &settlement.claimant.to_bytes(),
-            lapsed,
-            flag.as_bytes(),
-            &times,
-            payload,
-            span.as_bytes(),
-            &self.space.channel(),
-        ];
-        finished(self.line().script(&SETTLE, &self.space.name(key), &arguments, Again::Yes).await?)
+        let (name, channel, owner) = (self.space.name(key), self.space.channel(), settlement.claimant.to_bytes());
+        let (flag, span) = (flag.as_bytes(), span.as_bytes());
+        if payload.len() >= LARGE && !settlement.retention.is_zero() {
+            let ending = Ending { runner, owner, lapsed, flag, times, payload, span, channel: &channel };
+            if let Some(finished) = self.settle_large(&name, &ending).await? {
+                return Ok(finished);
+            }
+        }
+        let arguments: [&[u8]; 8] = [&runner, &owner, lapsed, flag, &times, payload, span, &channel];
+        finished(self.line().script(&SETTLE, &name, &arguments, Again::Yes).await?)
     }
 
     pub(super) async fn end_without_answer(
@@ -92,7 +92,7 @@ impl RedisStore {
     }
 }
 
-fn finished(answer: Value) -> Result<Finished, StoreError> {
+pub(super) fn finished(answer: Value) -> Result<Finished, StoreError> {
     match answer {
         Value::Int(1) => Ok(Finished::Done),
         Value::Int(2) => Ok(Finished::AlreadyDone),

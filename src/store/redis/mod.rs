@@ -2,6 +2,7 @@ mod builder;
 mod claim;
 mod error;
 mod finish;
+mod large;
 mod line;
 mod link;
 mod names;
@@ -9,6 +10,7 @@ mod operator;
 mod record;
 mod scripts;
 mod server;
+mod slot;
 mod waiting;
 
 use std::{fmt, sync::Arc, time::Duration};

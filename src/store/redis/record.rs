@@ -19,7 +19,8 @@ use crate::value::{Binding, Caller, Claim, Claimant, Fingerprint, Head, Issue, R
 
 /// The version of this layout. A record of another version is never changed and never matched.
 const VERSION: u8 = 1;
-const HEAD: usize = 100;
+/// How many bytes stand in front of the payload.
+pub(super) const HEAD: usize = 100;
 const CREATED: usize = 72;
 
 const AT_MOST_ONCE: u8 = 1;

@@ -27,6 +27,7 @@ scripts! {
     RELEASE = "lua/release.lua",
     RENEW = "lua/renew.lua",
     SETTLE = "lua/settle.lua",
+    SETTLE_DRAFT = "lua/settle_draft.lua",
     TAKEOVER = "lua/takeover.lua",
     WATCH = "lua/watch.lua",
 }
@@ -40,19 +41,35 @@ impl Line {
         arguments: &[&[u8]],
         again: Again,
     ) -> Result<Value, Trouble> {
-        match self.command(&call("EVALSHA", &script.digest, name, arguments), again).await {
-            Err(trouble) if trouble.is_unknown_script() => {
-                self.command(&call("EVAL", script.text, name, arguments), again).await
-            }
+        match self.command(&script.known(&[name], arguments), again).await {
+            Err(trouble) if trouble.is_unknown_script() => self.teach(script, &[name], arguments, again).await,
             answer => answer,
         }
     }
+
+    /// Runs a script that the server does not know, which it does from then on.
+    pub(super) async fn teach(
+        &self,
+        script: &'static Script,
+        names: &[&[u8]],
+        arguments: &[&[u8]],
+        again: Again,
+    ) -> Result<Value, Trouble> {
+        self.command(&call("EVAL", script.text, names, arguments), again).await
+    }
 }
 
-fn call(verb: &str, script: &str, name: &[u8], arguments: &[&[u8]]) -> Cmd {
+impl Script {
+    /// The command that runs it on a server that knows it.
+    pub(super) fn known(&self, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
+        call("EVALSHA", &self.digest, names, arguments)
+    }
+}
+
+fn call(verb: &str, script: &str, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
     let mut command = redis::cmd(verb);
-    command.arg(script).arg(1).arg(name);
-    for argument in arguments {
+    command.arg(script).arg(names.len());
+    for argument in names.iter().chain(arguments) {
         command.arg(*argument);
     }
     command

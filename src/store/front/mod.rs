@@ -1,0 +1,156 @@
+#![deny(clippy::missing_trait_methods)]
+
+mod filling;
+mod look;
+mod operator;
+mod rest;
+mod transaction;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
+
+use super::{Claimed, Finished, Issued, Operator, Renewed, Store, StoreFuture};
+
+use self::{filling::Filling, rest::Rest};
+
+/// How long the front answers for a record, unless told otherwise.
+const AT_MOST: Duration = Duration::from_secs(10);
+/// How long the front may take for a step, unless told otherwise.
+const LIMIT: Duration = Duration::from_millis(50);
+
+/// A store in front of another, for keys that are repeated often: memory in front of Redis, Redis in front of a database.
+///
+/// The front holds copies of settled records, and answers their duplicates: kept answers, and requests that are no match
+/// for them. Everything else is decided by the store behind. A record is copied when it is first replayed, so a key that
+/// is never repeated costs the front a look and no room.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_idempotency::{
+///     MemoryStore, RecordKey,
+///     store::{Claim, Claimed, Front, Operator, Settlement, Store},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let front = MemoryStore::builder().capacity(10_000).build();
+/// let behind = MemoryStore::new(); // or a server
+/// let store = Front::new(front.clone(), behind).at_most(Duration::from_secs(30));
+///
+/// let key = RecordKey::new("/orders", None, "7f0c")?;
+/// let (lease, day) = (Duration::from_secs(30), Duration::from_secs(86_400));
+/// let first = Claim::new(lease, day);
+/// assert!(matches!(store.claim(&key, &first).await?, Claimed::Granted(_)));
+/// store.settle(&key, &Settlement::new(first.claimant, Some("paid".into()), day)).await?;
+/// assert_eq!(front.stats().await?.settled, 0);
+///
+/// // The first duplicate goes through to the store behind; those that follow do not.
+/// for _ in 0..100 {
+///     assert_eq!(store.claim(&key, &Claim::new(lease, day)).await?, Claimed::Settled(Some("paid".into())));
+///     assert_eq!(front.stats().await?.settled, 1);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What it promises
+///
+/// - Who may run is decided behind, always. The front judges by the same function, [`judge`](super::judge), and is
+///   believed only where that finds a settled record.
+/// - A copy ends before its record does.
+/// - A front that fails, or does not answer within its [time](Self::front_timeout), is passed over, and left alone for the
+///   second that follows. Nothing but an event of `tracing` tells of it.
+/// - A front without room copies nothing more until copies end.
+///
+/// # What it does not
+///
+/// - **A copy may outlive its record where that is forgotten**: by an operator, or by a server that loses data. What is
+///   forgotten through this very front is forgotten in it too, unless it is being copied at that moment; fronts of other
+///   processes do not hear of it. They go on replaying for up to [`at_most`](Self::at_most).
+/// - **It does not make first requests faster**: each of them looks into the front, in vain.
+///
+/// # Namespaces
+///
+/// A front that several stores share, such as one Redis in front of two databases, must keep them apart: give each pair a
+/// namespace, the same before and behind.
+///
+/// # Cancellation
+///
+/// A call that is dropped while it copies leaves a claim in the front, which is no copy and is gone after `front_timeout`.
+#[derive(Clone)]
+pub struct Front<F, S> {
+    before: F,
+    behind: S,
+    at_most: Duration,
+    limit: Duration,
+    rest: Arc<Rest>,
+    filling: Arc<Filling>,
+}
+
+impl<F, S> Front<F, S> {
+    /// Puts `front` in front of what is `behind`.
+    pub fn new(front: F, behind: S) -> Self {
+        Self { before: front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
+    }
+
+    /// How long the front answers for a record before it asks behind again. Default: ten seconds.
+    ///
+    /// It is how long a record that was forgotten behind may still be replayed. Where nobody forgets records, and
+    /// nothing behind can lose them, it may be as long as one likes. Three times the [`front_timeout`](Self::front_timeout)
+    /// are taken off, for what may be under way; if nothing is left, nothing is copied.
+    #[must_use]
+    pub fn at_most(self, life: Duration) -> Self {
+        Self { at_most: life, ..self }
+    }
+
+    /// How long a claim waits for the front, and again for a record to be copied into it. Default: 50 milliseconds.
+    #[must_use]
+    pub fn front_timeout(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+}
+
+impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for Front<F, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front")
+            .field("front", &self.before)
+            .field("behind", &self.behind)
+            .field("at_most", &self.at_most)
+            .field("front_timeout", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F: Operator, S: Operator> Store for Front<F, S> {
+    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
+        self.behind.issue(key, issue)
+    }
+
+    fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
+        StoreFuture::new(async move {
+            if let Some(answer) = self.look(key, claim).await {
+                return Ok(answer);
+            }
+            let claimed = self.behind.claim(key, claim).await?;
+            self.keep(key, &claimed).await;
+            Ok(claimed)
+        })
+    }
+
+    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
+        self.behind.renew(key, claim)
+    }
+
+    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
+        self.behind.settle(key, settlement)
+    }
+
+    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
+        self.behind.release(key, release)
+    }
+
+    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
+        self.behind.changed(key, holder, within)
+    }
+}

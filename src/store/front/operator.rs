@@ -1,0 +1,61 @@
+use crate::{
+    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    value::{Claimant, Filter, Record, RecordKey, Release, Settlement},
+};
+
+use super::Front;
+
+/// What is behind. Ended or forgotten there, a record loses its copy as well.
+impl<F: Operator, S: Operator> Operator for Front<F, S> {
+    fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
+        self.behind.inspect(key)
+    }
+
+    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
+        self.behind.list(filter, after, limit)
+    }
+
+    fn settle_as<'a>(
+        &'a self,
+        key: &'a RecordKey,
+        seen: Claimant,
+        settlement: &'a Settlement,
+    ) -> StoreFuture<'a, Finished> {
+        StoreFuture::new(async move {
+            let finished = self.behind.settle_as(key, seen, settlement).await;
+            self.drop_copy(key).await;
+            finished
+        })
+    }
+
+    fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
+        StoreFuture::new(async move {
+            let finished = self.behind.release_as(key, seen, release).await;
+            self.drop_copy(key).await;
+            finished
+        })
+    }
+
+    fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
+        StoreFuture::new(async move {
+            let removed = self.behind.forget(key).await;
+            // Also where the error leaves open what was done.
+            self.drop_copy(key).await;
+            removed
+        })
+    }
+
+    /// Of the store behind. Copies that have ended are removed too, and not counted.
+    fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
+        StoreFuture::new(async move {
+            if !self.rest.is_on() {
+                self.in_time(self.before.purge(limit)).await;
+            }
+            self.behind.purge(limit).await
+        })
+    }
+
+    fn stats(&self) -> StoreFuture<'_, Stats> {
+        self.behind.stats()
+    }
+}

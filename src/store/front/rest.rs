@@ -1,0 +1,48 @@
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// How long a front that failed is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether the front is left alone because it failed a moment ago.
+pub(super) struct Rest {
+    began: Instant,
+    /// Milliseconds since then.
+    until: AtomicU64,
+}
+
+impl Rest {
+    pub(super) fn is_on(&self) -> bool {
+        let until = self.until.load(Relaxed);
+        until > 0 && self.millis() < until
+    }
+
+    pub(super) fn begin(&self, why: &dyn Display) {
+        let pause = u64::try_from(PAUSE.as_millis()).unwrap_or(u64::MAX);
+        self.until.store(self.millis().saturating_add(pause), Relaxed);
+        warn_of(why);
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { began: Instant::now(), until: AtomicU64::new(0) }
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn warn_of(why: &dyn Display) {
+    tracing::warn!(error = %why, "the front is passed over for a second; the store behind answers");
+}
+
+#[cfg(not(feature = "tracing"))]
+fn warn_of(_: &dyn Display) {}

@@ -1,0 +1,28 @@
+use std::time::Duration;
+
+use crate::{
+    store::{Entered, Operator, StoreFuture, TransactionalStore},
+    value::{Claim, RecordKey},
+};
+
+use super::Front;
+
+/// The database decides, in its transactions; duplicates of what is settled need not go there.
+impl<F: Operator, S: Operator + TransactionalStore> TransactionalStore for Front<F, S> {
+    fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
+        StoreFuture::new(async move {
+            if let Some(answer) = self.look(key, claim).await {
+                return Ok(Entered::Refused(answer));
+            }
+            let entered = self.behind.enter(key, claim).await?;
+            if let Entered::Refused(claimed) = &entered {
+                self.keep(key, claimed).await;
+            }
+            Ok(entered)
+        })
+    }
+
+    fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()> {
+        self.behind.left(key, within)
+    }
+}

@@ -1,0 +1,85 @@
+use redis::{Pipeline, Value};
+
+use crate::{
+    store::Finished,
+    value::{Claimant, StoreError},
+};
+
+use super::{
+    RedisStore,
+    error::Trouble,
+    finish::finished,
+    line::{Again, said},
+    record::HEAD,
+    scripts::SETTLE_DRAFT,
+    slot,
+};
+
+/// From how many bytes on an answer is not passed through a script, which copies it several times while the server does
+/// nothing else. Up to here the further command costs more than the copies.
+pub(super) const LARGE: usize = 2048;
+
+/// How long a draft may wait for its script, in milliseconds. Both come in one go.
+const LIFE: u64 = 10_000;
+
+/// What a settlement tells its script.
+pub(super) struct Ending<'a> {
+    pub(super) runner: [u8; 16],
+    pub(super) owner: [u8; 16],
+    pub(super) lapsed: &'static [u8],
+    pub(super) flag: &'a [u8],
+    pub(super) times: [u8; 20],
+    pub(super) payload: &'a [u8],
+    pub(super) span: &'a [u8],
+    pub(super) channel: &'a [u8],
+}
+
+impl RedisStore {
+    /// Settles with an answer that becomes a record where it is received. `None` where that cannot be done here.
+    ///
+    /// Where a token's binding or a note has to stand behind the answer, it takes a second trip to learn what it is.
+    pub(super) async fn settle_large(&self, name: &[u8], ending: &Ending<'_>) -> Result<Option<Finished>, StoreError> {
+        let mut behind = Vec::new();
+        for _ in 0..2 {
+            match self.draft(name, ending, &behind).await {
+                Ok(Value::BulkString(rare)) => behind = rare,
+                Ok(Value::Int(3)) => return Ok(None),
+                Ok(answer) => return finished(answer).map(Some),
+                // A user who may settle need not be one who may write drafts.
+                Err(trouble) if trouble.is_forbidden() => return Ok(None),
+                Err(trouble) => return Err(trouble.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn draft(&self, name: &[u8], ending: &Ending<'_>, behind: &[u8]) -> Result<Value, Trouble> {
+        // Nobody else's draft, nor that of another call with another answer.
+        let own = Claimant::random().to_bytes();
+        let draft = [b"idem{", &slot::tag(name)[..], b"}:draft:", &own].concat();
+        let whole = [&[0; HEAD], ending.payload, behind].concat();
+        let length = whole.len().to_string();
+        let arguments: [&[u8]; 9] = [
+            &ending.runner,
+            &ending.owner,
+            ending.lapsed,
+            ending.flag,
+            &ending.times,
+            length.as_bytes(),
+            ending.span,
+            ending.channel,
+            behind,
+        ];
+        let mut pipeline = Pipeline::with_capacity(2);
+        pipeline.cmd("SET").arg(&draft).arg(whole).arg("PX").arg(LIFE);
+        pipeline.add_command(SETTLE_DRAFT.known(&[name, &draft], &arguments));
+        let mut answers = self.line().pipeline(&pipeline, Again::Yes).await?;
+        match answers.pop().map(said) {
+            Some(Err(trouble)) if trouble.is_unknown_script() => {
+                self.line().teach(&SETTLE_DRAFT, &[name, &draft], &arguments, Again::Yes).await
+            }
+            Some(answer) => answer,
+            None => Err(Trouble::Odd),
+        }
+    }
+}

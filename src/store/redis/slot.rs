@@ -1,0 +1,46 @@
+/// Two bytes in braces that put a name into the same slot of a cluster as another name.
+///
+/// A cluster takes the CRC of a name, or of what stands in its first braces, for the number of its slot. A record's name
+/// has braces in it already, so it cannot itself be put in braces.
+pub(super) fn tag(name: &[u8]) -> [u8; 2] {
+    let slot = crc(name) & 0x3fff;
+    // The slot is fourteen of the sixteen bits. A brace that closes would end the tag early.
+    let tags = (0..4).map(|rest| before(slot | rest << 14).to_be_bytes());
+    tags.into_iter().find(|tag| !tag.contains(&b'}')).unwrap_or_default()
+}
+
+/// CRC-16/XMODEM, as the specification of Redis Cluster has it.
+fn crc(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, &byte| {
+        (0..8).fold(crc ^ u16::from(byte) << 8, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 })
+    })
+}
+
+/// The two bytes whose CRC this is: the same sixteen steps, backwards.
+fn before(crc: u16) -> u16 {
+    (0..16).fold(crc, |crc, _| if crc & 1 == 0 { crc >> 1 } else { (crc ^ 0x1021) >> 1 | 0x8000 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crc_is_that_of_the_specification() {
+        assert_eq!(crc(b"123456789"), 0x31c3);
+        assert!((0..=u16::MAX).all(|crc_of| crc(&before(crc_of).to_be_bytes()) == crc_of));
+    }
+
+    #[test]
+    fn every_slot_has_a_tag() {
+        let mut seen = std::collections::HashSet::new();
+        for n in 0..200_000_u32 {
+            let name = n.to_be_bytes();
+            let tag = tag(&name);
+            assert_eq!(crc(&tag) & 0x3fff, crc(&name) & 0x3fff);
+            assert!(!tag.contains(&b'}'));
+            seen.insert(crc(&tag) & 0x3fff);
+        }
+        assert_eq!(seen.len(), 16_384);
+    }
+}
