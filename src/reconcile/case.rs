@@ -27,6 +27,11 @@ const TRIES: u32 = 3;
 pub(super) enum Ended {
     Settled,
     Released,
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+        expect(dead_code, reason = "outboxes are in databases")
+    )]
+    Discarded,
     Left,
     Skipped,
     Failed,
@@ -56,6 +61,15 @@ pub(super) fn case_of(entry: &Entry) -> Option<RecordKey> {
     RecordKey::new(ROUTE, None, &hex(&digest.finish())).ok()
 }
 
+/// The same for a message of an outbox.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(super) fn case_of_message(id: &str) -> Option<RecordKey> {
+    let mut digest = Digest::new();
+    digest.part(b"outbox");
+    digest.part(id.as_bytes());
+    RecordKey::new(ROUTE, None, &hex(&digest.finish())).ok()
+}
+
 impl Desk {
     /// Works at a case that no other process has in hand.
     ///
@@ -69,7 +83,7 @@ impl Desk {
             let ended = working.await;
             let fate = match ended {
                 Ended::Left | Ended::Failed => Fate::Settle(None),
-                Ended::Settled | Ended::Released | Ended::Skipped => Fate::Release(AFTERWARDS),
+                Ended::Settled | Ended::Released | Ended::Discarded | Ended::Skipped => Fate::Release(AFTERWARDS),
             };
             (ended, fate)
         };

@@ -16,6 +16,8 @@ use super::{
     Abandoned, Resolution, Sweep,
     case::{Ended, case_of, is_own},
 };
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use super::{UnsentResolution, case::case_of_message, unsent::Shelf};
 use crate::{
     Policy, RecordKey, StoreError, StoreErrorKind,
     engine::Engine,
@@ -72,6 +74,8 @@ pub struct Reconciler {
     only: Option<Arc<Only>>,
     concurrency: usize,
     dry_run: bool,
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(super) shelves: Vec<Shelf>,
 }
 
 type Only = dyn Fn(&Abandoned) -> bool + Send + Sync;
@@ -115,6 +119,8 @@ impl Reconciler {
             only: None,
             concurrency: 4,
             dry_run: false,
+            #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+            shelves: Vec::new(),
         }
     }
 
@@ -247,6 +253,8 @@ impl Reconciler {
                 break Ok(());
             }
         };
+        #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+        let listed = listed.and(self.sweep_shelves(stopping, &mut tasks, &mut seen, &mut sweep).await);
         while !tasks.is_empty() {
             one_ends(&mut tasks, &mut sweep).await;
         }
@@ -255,6 +263,53 @@ impl Reconciler {
             self.desk.forget_all_but(&seen);
         }
         Ok(sweep)
+    }
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+impl Reconciler {
+    async fn sweep_shelves(
+        &self,
+        stopping: &AtomicBool,
+        tasks: &mut JoinSet<Ended>,
+        seen: &mut HashSet<RecordKey>,
+        sweep: &mut Sweep,
+    ) -> Result<(), StoreError> {
+        let mut listed = Ok(());
+        for shelf in &self.shelves {
+            let unsent = match timeout(self.desk.engine.store_timeout, shelf.unsent()).await {
+                Ok(Ok(unsent)) => unsent,
+                Ok(Err(error)) => {
+                    listed = Err(error);
+                    continue;
+                }
+                Err(_) => {
+                    listed = Err(StoreError::new(StoreErrorKind::Timeout, "the outbox did not answer in time"));
+                    continue;
+                }
+            };
+            for outgoing in unsent {
+                let case = case_of_message(&outgoing.message.id);
+                let Some(case) = case.filter(|case| seen.insert(case.clone())) else { continue };
+                while tasks.len() >= self.concurrency {
+                    one_ends(tasks, sweep).await;
+                }
+                if stopping.load(SeqCst) {
+                    return listed;
+                }
+                let (desk, shelf, dry_run) = (self.desk.clone(), shelf.clone(), self.dry_run);
+                tasks.spawn(async move {
+                    if dry_run {
+                        return match shelf.ask(outgoing, true).await {
+                            UnsentResolution::Discard => Ended::Discarded,
+                            UnsentResolution::Leave => Ended::Left,
+                        };
+                    }
+                    desk.alone(case, shelf.resolve(&desk, outgoing)).await
+                });
+            }
+        }
+        listed
     }
 }
 

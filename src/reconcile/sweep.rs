@@ -1,6 +1,6 @@
 use super::case::Ended;
 
-/// How many records a sweep found, and what became of them.
+/// How many records, and messages of outboxes, a sweep found, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sweep {
@@ -8,6 +8,8 @@ pub struct Sweep {
     pub settled: usize,
     /// Released, so that the next try runs. In a dry run: would be.
     pub released: usize,
+    /// Messages of an outbox that were removed unsent. In a dry run: would be.
+    pub discarded: usize,
     /// Left for later, as the application said, or since it panicked.
     pub left: usize,
     /// Not asked about: in another process's hands, left not long enough ago, or no longer abandoned.
@@ -21,6 +23,7 @@ impl Sweep {
         *match ended {
             Ended::Settled => &mut self.settled,
             Ended::Released => &mut self.released,
+            Ended::Discarded => &mut self.discarded,
             Ended::Left => &mut self.left,
             Ended::Skipped => &mut self.skipped,
             Ended::Failed => &mut self.failed,

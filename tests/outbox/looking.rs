@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use tower_idempotency::outbox::{Outgoing, Relay};
+use tower_idempotency::{
+    MemoryStore, Reconciler,
+    outbox::{Outgoing, Relay},
+    reconcile::{Resolution, UnsentResolution},
+};
 
 use crate::lab::{Broker, Lab, Shop, message, numbers, text};
 
@@ -57,4 +61,40 @@ pub(crate) async fn what_was_sent_is_removed<D: Lab>() {
     assert_eq!(shop.outbox.purge(Duration::ZERO, 1000).await.unwrap(), 60);
     let left = shop.number("SELECT COUNT(*) FROM idempotency_outbox").await;
     assert_eq!((left, shop.unsent().await), (1, 1));
+}
+
+pub(crate) async fn what_waits_is_asked_about<D: Lab>() {
+    let shop = Shop::<D>::new().await;
+    shop.stage((0..3).map(|n| message("a", n))).await;
+    shop.run("UPDATE idempotency_outbox SET created_ms = created_ms - 60000 WHERE seq < 3").await;
+    // Of two processes.
+    let store = MemoryStore::new();
+    let reconciler = || {
+        Reconciler::new(store.clone(), |_| async { Resolution::Leave }).unsent(
+            shop.outbox.clone(),
+            Duration::from_secs(50),
+            |unsent| async move {
+                match &*unsent.outgoing().message.payload {
+                    b"0" => UnsentResolution::Discard,
+                    _ => UnsentResolution::Leave,
+                }
+            },
+        )
+    };
+    let dry = reconciler().dry_run().run_once().await.unwrap();
+    assert_eq!((dry.discarded, dry.left, shop.unsent().await), (1, 1, 3));
+    let first = reconciler().run_once().await.unwrap();
+    assert_eq!((first.discarded, first.left, shop.unsent().await), (1, 1, 2));
+    // It was left, by whichever process.
+    let second = reconciler().run_once().await.unwrap();
+    assert_eq!((second.discarded, second.left, second.skipped), (0, 0, 1));
+
+    // A closure that panics leaves the message.
+    let panics = Reconciler::new(MemoryStore::new(), |_| async { Resolution::Leave }).unsent(
+        shop.outbox.clone(),
+        Duration::from_secs(50),
+        |_| async { panic!("told to panic") },
+    );
+    assert_eq!(panics.run_once().await.unwrap().left, 1);
+    assert_eq!(shop.unsent().await, 2);
 }

@@ -52,7 +52,9 @@ macro_rules! what_holds_everywhere {
                 several_relays_send_once, overtaken_ones_are_not_marked,
             },
             stopping::{dropped_half_way, stopped_with_the_message_at_hand, woken_after_a_commit},
-            looking::{what_waits_is_seen, what_can_never_be_sent_is_discarded, what_was_sent_is_removed},
+            looking::{
+                what_waits_is_seen, what_can_never_be_sent_is_discarded, what_was_sent_is_removed, what_waits_is_asked_about,
+            },
             crashes::{killed_relays},
         );
 

@@ -1,0 +1,121 @@
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use tokio::time::timeout;
+
+use super::{Reconciler, Unsent, UnsentResolution, case::Ended, reconciler::Desk};
+use crate::{
+    StoreError,
+    engine::CatchUnwind,
+    store::{Outbox, Outgoing, SqlDatabase},
+};
+
+/// How many messages of an outbox a sweep asks about. Those that are left come first the next time too.
+const AT_MOST: usize = 1000;
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+type Asked = Pin<Box<dyn Future<Output = UnsentResolution> + Send>>;
+
+/// An outbox of any database.
+trait Source: Send + Sync {
+    fn unsent(&self, age: Duration) -> Answer<'_, Vec<Outgoing>>;
+    fn discard<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
+}
+
+impl<D: SqlDatabase> Source for Outbox<D> {
+    fn unsent(&self, age: Duration) -> Answer<'_, Vec<Outgoing>> {
+        Box::pin(Self::unsent(self, age, AT_MOST))
+    }
+
+    fn discard<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
+        Box::pin(Self::discard(self, id))
+    }
+}
+
+/// An outbox whose messages are asked about, and who is asked.
+#[derive(Clone)]
+pub(super) struct Shelf {
+    source: Arc<dyn Source>,
+    age: Duration,
+    application: Arc<dyn Fn(Unsent) -> Asked + Send + Sync>,
+}
+
+impl Reconciler {
+    /// Looks into an outbox too, for messages that were staged `age` ago or earlier and are not sent, and asks
+    /// `application` about each: up to a thousand of them in a sweep, the oldest first.
+    ///
+    /// A relay goes on trying all the time, so there is nothing to say about a message that may yet be sent but
+    /// [`Leave`](UnsentResolution::Leave). One that never can be holds up all behind it that have its key, until it is
+    /// [discarded](UnsentResolution::Discard).
+    ///
+    /// One process at a time asks about a message, as about a record: the claims are in the store of the reconciler, and
+    /// a message that is left is left by all processes for the same time.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # async fn reconcile(store: tower_idempotency::SqliteStore) -> Result<(), tower_idempotency::StoreError> {
+    /// use std::time::Duration;
+    /// use tower_idempotency::{Reconciler, reconcile::{Resolution, UnsentResolution}};
+    ///
+    /// let reconciler = Reconciler::new(store.clone(), |_| async { Resolution::Leave }).unsent(
+    ///     store.outbox(),
+    ///     Duration::from_secs(60 * 60),
+    ///     |unsent| async move {
+    ///         // Somebody has to hear of it, whatever is done about it.
+    ///         eprintln!("{} was tried {} times", unsent.outgoing().message.id, unsent.outgoing().attempt);
+    ///         match unsent.outgoing().message.topic.as_str() {
+    ///             "retired" => UnsentResolution::Discard,
+    ///             _ => UnsentResolution::Leave,
+    ///         }
+    ///     },
+    /// );
+    /// reconciler.run_once().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unsent<D, F>(
+        mut self,
+        outbox: Outbox<D>,
+        age: Duration,
+        application: impl Fn(Unsent) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        D: SqlDatabase,
+        F: Future<Output = UnsentResolution> + Send + 'static,
+    {
+        self.shelves.push(Shelf {
+            source: Arc::new(outbox),
+            age,
+            application: Arc::new(move |unsent| Box::pin(application(unsent))),
+        });
+        self
+    }
+}
+
+impl Shelf {
+    pub(super) async fn unsent(&self) -> Result<Vec<Outgoing>, StoreError> {
+        self.source.unsent(self.age).await
+    }
+
+    /// What the application says. Its panics are for the hook to tell of.
+    pub(super) async fn ask(&self, outgoing: Outgoing, dry_run: bool) -> UnsentResolution {
+        let asked = async move { (self.application)(Unsent { outgoing, dry_run }).await };
+        CatchUnwind::new(asked).await.unwrap_or(UnsentResolution::Leave)
+    }
+
+    /// Asks about a message, and does what is said.
+    pub(super) async fn resolve(&self, desk: &Desk, outgoing: Outgoing) -> Ended {
+        let id = outgoing.message.id.clone();
+        let ended = match self.ask(outgoing, false).await {
+            UnsentResolution::Leave => Ended::Left,
+            UnsentResolution::Discard => match timeout(desk.engine.store_timeout, self.source.discard(&id)).await {
+                Ok(Ok(true)) => Ended::Discarded,
+                // It was sent meanwhile, or is being sent.
+                Ok(Ok(false)) => Ended::Skipped,
+                Ok(Err(_)) | Err(_) => Ended::Failed,
+            },
+        };
+        #[cfg(feature = "tracing")]
+        tracing::info!(message = id, outcome = ?ended, "reconciled");
+        ended
+    }
+}
