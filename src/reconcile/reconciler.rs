@@ -276,8 +276,8 @@ impl Reconciler {
         sweep: &mut Sweep,
     ) -> Result<(), StoreError> {
         let mut listed = Ok(());
-        for shelf in &self.shelves {
-            let unsent = match timeout(self.desk.engine.store_timeout, shelf.unsent()).await {
+        for outbox in &self.shelves {
+            let unsent = match timeout(self.desk.engine.store_timeout, outbox.unsent()).await {
                 Ok(Ok(unsent)) => unsent,
                 Ok(Err(error)) => {
                     listed = Err(error);
@@ -297,7 +297,7 @@ impl Reconciler {
                 if stopping.load(SeqCst) {
                     return listed;
                 }
-                let (desk, shelf, dry_run) = (self.desk.clone(), shelf.clone(), self.dry_run);
+                let (desk, shelf, dry_run) = (self.desk.clone(), outbox.clone(), self.dry_run);
                 tasks.spawn(async move {
                     if dry_run {
                         return match shelf.ask(outgoing, true).await {
