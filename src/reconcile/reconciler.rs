@@ -12,12 +12,12 @@ use std::{
 
 use tokio::{sync::Notify, task::JoinSet, time::timeout};
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use super::unsent::Shelf;
 use super::{
     Abandoned, Resolution, Sweep,
     case::{Ended, case_of, is_own},
 };
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-use super::{UnsentResolution, case::case_of_message, unsent::Shelf};
 use crate::{
     Policy, RecordKey, StoreError, StoreErrorKind,
     engine::Engine,
@@ -70,10 +70,10 @@ const PAGE: usize = 100;
 #[derive(Clone)]
 #[must_use = "it does nothing until it is run"]
 pub struct Reconciler {
-    desk: Desk,
+    pub(super) desk: Desk,
     only: Option<Arc<Only>>,
-    concurrency: usize,
-    dry_run: bool,
+    pub(super) concurrency: usize,
+    pub(super) dry_run: bool,
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(super) shelves: Vec<Shelf>,
 }
@@ -266,54 +266,7 @@ impl Reconciler {
     }
 }
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-impl Reconciler {
-    async fn sweep_shelves(
-        &self,
-        stopping: &AtomicBool,
-        tasks: &mut JoinSet<Ended>,
-        seen: &mut HashSet<RecordKey>,
-        sweep: &mut Sweep,
-    ) -> Result<(), StoreError> {
-        let mut listed = Ok(());
-        for outbox in &self.shelves {
-            let unsent = match timeout(self.desk.engine.store_timeout, outbox.unsent()).await {
-                Ok(Ok(unsent)) => unsent,
-                Ok(Err(error)) => {
-                    listed = Err(error);
-                    continue;
-                }
-                Err(_) => {
-                    listed = Err(StoreError::new(StoreErrorKind::Timeout, "the outbox did not answer in time"));
-                    continue;
-                }
-            };
-            for outgoing in unsent {
-                let case = case_of_message(&outgoing.message.id);
-                let Some(case) = case.filter(|case| seen.insert(case.clone())) else { continue };
-                while tasks.len() >= self.concurrency {
-                    one_ends(tasks, sweep).await;
-                }
-                if stopping.load(SeqCst) {
-                    return listed;
-                }
-                let (desk, shelf, dry_run) = (self.desk.clone(), outbox.clone(), self.dry_run);
-                tasks.spawn(async move {
-                    if dry_run {
-                        return match shelf.ask(outgoing, true).await {
-                            UnsentResolution::Discard => Ended::Discarded,
-                            UnsentResolution::Leave => Ended::Left,
-                        };
-                    }
-                    desk.alone(case, shelf.resolve(&desk, outgoing)).await
-                });
-            }
-        }
-        listed
-    }
-}
-
-async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut Sweep) {
+pub(super) async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut Sweep) {
     if let Some(ended) = tasks.join_next().await {
         // Tasks panic or are aborted only with the runtime.
         sweep.count(ended.unwrap_or(Ended::Failed));

@@ -1,10 +1,23 @@
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
-use tokio::time::timeout;
+use tokio::{task::JoinSet, time::timeout};
 
-use super::{Reconciler, Unsent, UnsentResolution, case::Ended, reconciler::Desk};
+use super::{
+    Reconciler, Sweep, Unsent, UnsentResolution,
+    case::{Ended, case_of_message},
+    reconciler::{Desk, one_ends},
+};
 use crate::{
-    StoreError,
+    RecordKey, StoreError, StoreErrorKind,
     engine::CatchUnwind,
     store::{Outbox, Outgoing, SqlDatabase},
 };
@@ -91,19 +104,66 @@ impl Reconciler {
     }
 }
 
+impl Reconciler {
+    /// Asks about what is unsent in each outbox.
+    pub(super) async fn sweep_shelves(
+        &self,
+        stopping: &AtomicBool,
+        tasks: &mut JoinSet<Ended>,
+        seen: &mut HashSet<RecordKey>,
+        sweep: &mut Sweep,
+    ) -> Result<(), StoreError> {
+        let mut listed = Ok(());
+        for outbox in &self.shelves {
+            let unsent = match timeout(self.desk.engine.store_timeout, outbox.unsent()).await {
+                Ok(Ok(unsent)) => unsent,
+                Ok(Err(error)) => {
+                    listed = Err(error);
+                    continue;
+                }
+                Err(_) => {
+                    listed = Err(StoreError::new(StoreErrorKind::Timeout, "the outbox did not answer in time"));
+                    continue;
+                }
+            };
+            for outgoing in unsent {
+                let case = case_of_message(&outgoing.message.id);
+                let Some(case) = case.filter(|case| seen.insert(case.clone())) else { continue };
+                while tasks.len() >= self.concurrency {
+                    one_ends(tasks, sweep).await;
+                }
+                if stopping.load(SeqCst) {
+                    return listed;
+                }
+                let (desk, source, dry_run) = (self.desk.clone(), outbox.clone(), self.dry_run);
+                tasks.spawn(async move {
+                    if dry_run {
+                        return match source.ask(outgoing, true).await {
+                            UnsentResolution::Discard => Ended::Discarded,
+                            UnsentResolution::Leave => Ended::Left,
+                        };
+                    }
+                    desk.alone(case, source.resolve(&desk, outgoing)).await
+                });
+            }
+        }
+        listed
+    }
+}
+
 impl Shelf {
-    pub(super) async fn unsent(&self) -> Result<Vec<Outgoing>, StoreError> {
+    async fn unsent(&self) -> Result<Vec<Outgoing>, StoreError> {
         self.source.unsent(self.age).await
     }
 
     /// What the application says. Its panics are for the hook to tell of.
-    pub(super) async fn ask(&self, outgoing: Outgoing, dry_run: bool) -> UnsentResolution {
+    async fn ask(&self, outgoing: Outgoing, dry_run: bool) -> UnsentResolution {
         let asked = async move { (self.application)(Unsent { outgoing, dry_run }).await };
         CatchUnwind::new(asked).await.unwrap_or(UnsentResolution::Leave)
     }
 
     /// Asks about a message, and does what is said.
-    pub(super) async fn resolve(&self, desk: &Desk, outgoing: Outgoing) -> Ended {
+    async fn resolve(&self, desk: &Desk, outgoing: Outgoing) -> Ended {
         let id = outgoing.message.id.clone();
         let ended = match self.ask(outgoing, false).await {
             UnsentResolution::Leave => Ended::Left,
