@@ -139,7 +139,7 @@ async fn open(flags: &Flags, told: &impl Fn(IdempotencyLayer) -> IdempotencyLaye
             Ok((Arc::new(store.namespace(&flags.namespace)), Router::new()))
         }
         #[cfg(feature = "redis")]
-        Some("redis" | "rediss") => {
+        Some("redis" | "rediss" | "redis-cluster" | "rediss-cluster") => {
             let store = RedisStore::builder().namespace(&flags.namespace).connect(&flags.store).await?;
             Ok((Arc::new(store), Router::new()))
         }

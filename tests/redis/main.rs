@@ -2,6 +2,8 @@
 //!
 //! Each test starts a `redis-server` of its own.
 
+#[cfg(feature = "redis-cluster")]
+mod cluster;
 mod connecting;
 #[cfg(feature = "memory")]
 mod fronts;
