@@ -14,6 +14,7 @@ pub(super) enum Trouble {
     /// The same, after a first try that may have been done.
     FailedAgain(RedisError),
     /// The servers of the cluster did not agree, for as long as was tried, which of them has the key.
+    #[cfg(feature = "redis-cluster")]
     Moving(RedisError),
     /// It was sent and not answered in time.
     NoAnswer,
@@ -58,7 +59,9 @@ impl Trouble {
 
     fn error(&self) -> Option<&RedisError> {
         match self {
-            Self::Failed(error) | Self::FailedAgain(error) | Self::Moving(error) => Some(error),
+            Self::Failed(error) | Self::FailedAgain(error) => Some(error),
+            #[cfg(feature = "redis-cluster")]
+            Self::Moving(error) => Some(error),
             _ => None,
         }
     }
@@ -89,6 +92,7 @@ impl From<Trouble> for StoreError {
                 };
                 return Self::new(kind, message).with_source(error).without_effect();
             }
+            #[cfg(feature = "redis-cluster")]
             Trouble::Moving(error) => {
                 return Self::new(Unavailable, "the Redis cluster is moving this key").with_source(error);
             }

@@ -49,6 +49,7 @@ impl Line {
     }
 
     /// The servers that have all records between them; `None` is the only one.
+    #[cfg_attr(not(feature = "redis-cluster"), expect(clippy::unused_async, reason = "a cluster is asked"))]
     pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, Trouble> {
         match self {
             Self::Own(_) | Self::Lent(..) => Ok(vec![None]),
