@@ -12,6 +12,8 @@ mod load;
 mod outages;
 mod records;
 mod refusing;
+#[cfg(feature = "redis-sentinel")]
+mod sentinel;
 mod server;
 mod suite;
 mod waiting;

@@ -11,7 +11,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     RedisStore, Shared,
     line::{Line, hearing},
-    link::{Limits, Link},
+    link::{Limits, Link, Source},
     names::Space,
     server,
     waiting::Waiting,
@@ -59,6 +59,10 @@ impl RedisStoreBuilder {
     /// With the feature `redis-cluster`, some of the servers of a cluster: `redis-cluster://user:password@host:6379,host:6379`,
     /// or `rediss-cluster://…`. It has database 0 only.
     ///
+    /// With the feature `redis-sentinel`, the master of a name that sentinels watch:
+    /// `redis-sentinel://user:password@host:26379,host:26379/name`, or `rediss-sentinel://…`. User and password are the
+    /// servers'; sentinels that have their own take `connect_sentinels`.
+    ///
     /// # Errors
     ///
     /// Where the URL is none, the server does not answer or refuses the user, is older than Redis 7.0, or is one of a
@@ -67,10 +71,28 @@ impl RedisStoreBuilder {
         if let Some(servers) = cluster(url) {
             return self.connect_servers(servers).await;
         }
+        #[cfg(feature = "redis-sentinel")]
+        if let Some(url) = super::sentinel::Url::read(url) {
+            let client = url.client(settled(TcpSettings::default()));
+            let client = client.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
+            return self.connect_sentinels(client).await;
+        }
         let info = url.into_connection_info().map_err(|error| misconfigured(&error, "the URL of Redis"))?;
         let settings = settled(info.tcp_settings().clone());
         let client = hearing(&info.set_tcp_settings(settings));
         self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
+    }
+
+    /// Connects to the master that sentinels name, by a client of the application's for masters, and to the next one where
+    /// it is replaced.
+    #[cfg(feature = "redis-sentinel")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "redis-sentinel")))]
+    pub async fn connect_sentinels(self, client: redis::sentinel::SentinelClient) -> Result<RedisStore, StoreError> {
+        let watched = Arc::new(super::sentinel::Watched::new(client));
+        let source = || Source::Sentinels(Arc::clone(&watched));
+        let line = Line::Own(Arc::new(Link::new(source(), self.limits)));
+        let waiting = Waiting::new(Some(source()), self.limits);
+        self.finish(line, waiting, "the master of sentinels".into()).await
     }
 
     /// Connects to the cluster that these servers belong to, by a client of the application's.
@@ -113,8 +135,8 @@ impl RedisStoreBuilder {
         let hearing =
             hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
         let address = shown(client.get_connection_info().addr());
-        let line = Line::Own(Arc::new(Link::new(client, self.limits)));
-        let waiting = Waiting::new(Some(hearing), self.limits);
+        let line = Line::Own(Arc::new(Link::new(Source::One(Box::new(client)), self.limits)));
+        let waiting = Waiting::new(Some(Source::One(Box::new(hearing))), self.limits);
         self.finish(line, waiting, address).await
     }
 

@@ -11,6 +11,8 @@ mod names;
 mod operator;
 mod record;
 mod scripts;
+#[cfg(feature = "redis-sentinel")]
+mod sentinel;
 mod server;
 mod slot;
 mod waiting;

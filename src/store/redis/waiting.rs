@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{Client, PushInfo, PushKind, Value};
+use redis::{PushInfo, PushKind, Value};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -17,7 +17,7 @@ use super::{
     RedisStore,
     error::Trouble,
     line::Again,
-    link::{Limits, Link, jitter},
+    link::{Limits, Link, Source, jitter},
     scripts::WATCH,
 };
 
@@ -58,11 +58,11 @@ struct Room {
 }
 
 impl Waiting {
-    pub(super) fn new(client: Option<Client>, limits: Limits) -> Self {
+    pub(super) fn new(source: Option<Source>, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
-        let ears = client.map_or(Ears::None, |client| {
+        let ears = source.map_or(Ears::None, |source| {
             let room = Arc::clone(&room);
-            let link = Arc::new(Link::new(client, limits).heard_by(move |heard| room.hear(&heard)));
+            let link = Arc::new(Link::new(source, limits).heard_by(move |heard| room.hear(&heard)));
             Ears::One { link, channels: tokio::sync::Mutex::default() }
         });
         Self { ears, room, limits }
