@@ -81,6 +81,8 @@
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
 //! | `signed-tokens` | no | [`SigningKeys`], [`Tokens::signed`] |
 //! | `redis` | no | [`RedisStore`] |
+//! | `redis-cluster` | no | `RedisStore` on a Redis Cluster |
+//! | `redis-sentinel` | no | `RedisStore` on a master that Redis Sentinel watches |
 //! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
 //! | `postgres` | no | `PostgresStore`; it needs Rust 1.94, as do the two below |
 //! | `mysql` | no | `MySqlStore`, for MariaDB and MySQL |

@@ -143,7 +143,8 @@ async fn open(flags: &Flags, told: &impl Fn(IdempotencyLayer) -> IdempotencyLaye
             Ok((Arc::new(store.namespace(&flags.namespace)), Router::new()))
         }
         #[cfg(feature = "redis")]
-        Some("redis" | "rediss") => {
+        // As a scheme with `-cluster` or `-sentinel` behind it, with the feature of that name.
+        Some(scheme) if scheme.starts_with("redis") => {
             let store = RedisStore::builder().namespace(&flags.namespace).connect(&flags.store).await?;
             Ok((Arc::new(store), Router::new()))
         }

@@ -2,6 +2,8 @@
 //!
 //! Each test starts a `redis-server` of its own.
 
+#[cfg(feature = "redis-cluster")]
+mod cluster;
 mod connecting;
 #[cfg(feature = "memory")]
 mod fronts;
@@ -10,6 +12,8 @@ mod load;
 mod outages;
 mod records;
 mod refusing;
+#[cfg(feature = "redis-sentinel")]
+mod sentinel;
 mod server;
 mod suite;
 mod waiting;

@@ -134,7 +134,7 @@ fn spawn(port: u16, folder: &PathBuf, flags: &[String]) -> Child {
         .unwrap_or_else(|error| panic!("redis-server is needed for these tests (Debian: redis-server): {error}"))
 }
 
-fn tell(port: u16, command: &str) -> std::io::Result<String> {
+pub(crate) fn tell(port: u16, command: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     stream.write_all(format!("{command}\r\n").as_bytes())?;

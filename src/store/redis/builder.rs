@@ -11,7 +11,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     RedisStore, Shared,
     line::{Line, hearing},
-    link::{Limits, Link},
+    link::{Limits, Link, Source},
     names::Space,
     server,
     waiting::Waiting,
@@ -56,15 +56,76 @@ impl RedisStoreBuilder {
     /// Connects to the server at a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
     /// or `unix:///path`.
     ///
+    /// With the feature `redis-cluster`, some of the servers of a cluster: `redis-cluster://user:password@host:6379,host:6379`,
+    /// or `rediss-cluster://…`. It has database 0 only.
+    ///
+    /// With the feature `redis-sentinel`, the master of a name that sentinels watch:
+    /// `redis-sentinel://user:password@host:26379,host:26379/name`, or `rediss-sentinel://…`. User and password are the
+    /// servers'; sentinels that have their own take `connect_sentinels`.
+    ///
     /// # Errors
     ///
     /// Where the URL is none, the server does not answer or refuses the user, is older than Redis 7.0, or is one of a
-    /// cluster. None of them shows the URL.
+    /// cluster and the URL is not. None of them shows the URL.
     pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
+        if let Some(servers) = cluster(url) {
+            return self.connect_servers(servers).await;
+        }
+        #[cfg(feature = "redis-sentinel")]
+        if let Some(url) = super::sentinel::Url::read(url) {
+            let client = url.client(settled(TcpSettings::default()));
+            let client = client.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
+            return self.connect_sentinels(client).await;
+        }
         let info = url.into_connection_info().map_err(|error| misconfigured(&error, "the URL of Redis"))?;
         let settings = settled(info.tcp_settings().clone());
         let client = hearing(&info.set_tcp_settings(settings));
         self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
+    }
+
+    /// Connects to the master that sentinels name, by a client of the application's for masters, and to the next one where
+    /// it is replaced.
+    #[cfg(feature = "redis-sentinel")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "redis-sentinel")))]
+    pub async fn connect_sentinels(self, client: redis::sentinel::SentinelClient) -> Result<RedisStore, StoreError> {
+        let watched = Arc::new(super::sentinel::Watched::new(client));
+        let source = || Source::Sentinels(Arc::clone(&watched));
+        let line = Line::Own(Arc::new(Link::new(source(), self.limits)));
+        let waiting = Waiting::new(Some(source()), self.limits);
+        self.finish(line, waiting, "the master of sentinels".into()).await
+    }
+
+    /// Connects to the cluster that these servers belong to, by a client of the application's.
+    ///
+    /// With the third version of the protocol whoever waits is woken by messages; otherwise records are looked at every
+    /// quarter of a second. The client repeats commands where a server is away or a key moves; three times are enough.
+    #[cfg(feature = "redis-cluster")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
+    pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
+        let line = Line::Cluster(super::cluster::Cluster::connect(&client, self.limits).await?);
+        let waiting = Waiting::in_cluster(client, self.limits);
+        self.finish(line, waiting, "a cluster".into()).await
+    }
+
+    #[cfg(feature = "redis-cluster")]
+    async fn connect_servers(self, servers: Vec<String>) -> Result<RedisStore, StoreError> {
+        let settings = settled(TcpSettings::default());
+        let client = redis::cluster::ClusterClientBuilder::new(servers)
+            .use_protocol(redis::ProtocolVersion::RESP3)
+            .tcp_settings(settings)
+            .retries(3)
+            .min_retry_wait(20)
+            .max_retry_wait(200)
+            .build()
+            .map_err(|error| misconfigured(&error, "the URL of the Redis cluster"))?;
+        self.connect_cluster(client).await
+    }
+
+    #[cfg(not(feature = "redis-cluster"))]
+    #[expect(clippy::unused_async, reason = "a cluster is connected to")]
+    async fn connect_servers(self, _: Vec<String>) -> Result<RedisStore, StoreError> {
+        let why = "a cluster of Redis needs the feature `redis-cluster`";
+        Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect())
     }
 
     /// Connects by a client of the application's, with its settings for the socket, the protocol and TLS.
@@ -74,8 +135,9 @@ impl RedisStoreBuilder {
         let hearing =
             hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
         let address = shown(client.get_connection_info().addr());
-        let line = Line::Own(Arc::new(Link::new(client, self.limits)));
-        self.finish(line, Some(hearing), address).await
+        let line = Line::Own(Arc::new(Link::new(Source::One(Box::new(client)), self.limits)));
+        let waiting = Waiting::new(Some(Source::One(Box::new(hearing))), self.limits);
+        self.finish(line, waiting, address).await
     }
 
     /// Uses a connection of the application's, which sees to it that it is made anew when it breaks: a
@@ -88,12 +150,12 @@ impl RedisStoreBuilder {
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
         let line = Line::Lent(Box::new(connection), self.limits.command);
-        self.finish(line, None, "the application's connection".into()).await
+        let waiting = Waiting::new(None, self.limits);
+        self.finish(line, waiting, "the application's connection".into()).await
     }
 
-    async fn finish(self, line: Line, hearing: Option<Client>, address: Box<str>) -> Result<RedisStore, StoreError> {
+    async fn finish(self, line: Line, waiting: Waiting, address: Box<str>) -> Result<RedisStore, StoreError> {
         server::check(&line).await?;
-        let waiting = Waiting::new(hearing, self.limits);
         Ok(RedisStore { shared: Arc::new(Shared { line, waiting, address }), space: self.space })
     }
 }
@@ -117,6 +179,16 @@ fn settled(settings: TcpSettings) -> TcpSettings {
     settings
 }
 
+/// The URLs of the servers that the URL of a cluster names.
+fn cluster(url: &str) -> Option<Vec<String>> {
+    let (scheme, rest) = url.split_once("-cluster://")?;
+    // A password may hold commas, and no host does.
+    let (user, hosts) =
+        rest.rsplit_once('@').map_or((String::new(), rest), |(user, hosts)| (format!("{user}@"), hosts));
+    matches!(scheme, "redis" | "rediss")
+        .then(|| hosts.split(',').map(|host| format!("{scheme}://{user}{host}")).collect())
+}
+
 fn misconfigured(error: &RedisError, what: &str) -> StoreError {
     // The driver's own words may quote the URL, so they are not kept.
     let why = error.category();
@@ -125,4 +197,17 @@ fn misconfigured(error: &RedisError, what: &str) -> StoreError {
 
 fn shown(address: &ConnectionAddr) -> Box<str> {
     address.to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cluster;
+
+    #[test]
+    fn the_url_of_a_cluster_names_servers() {
+        let servers = |url| cluster(url).unwrap_or_default();
+        assert_eq!(servers("redis-cluster://a:1,b:2"), ["redis://a:1", "redis://b:2"]);
+        assert_eq!(servers("rediss-cluster://me:p,@w@a:1,b:2"), ["rediss://me:p,@w@a:1", "rediss://me:p,@w@b:2"]);
+        assert!(cluster("redis://a:1").is_none() && cluster("http-cluster://a").is_none());
+    }
 }

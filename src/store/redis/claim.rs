@@ -120,7 +120,7 @@ impl RedisStore {
         let draft = Draft::running(claim, granted.attempt, granted.takeover, seen.binding.as_ref());
         let span = draft.span.to_string();
         let arguments: [&[u8]; 6] =
-            [&seen.seen(), &draft.front, &draft.times, &draft.rare, span.as_bytes(), &self.space.channel()];
+            [&seen.seen(), &draft.front, &draft.times, &draft.rare, span.as_bytes(), &self.channel(name)];
         match self.line().script(&TAKEOVER, name, &arguments, Again::Yes).await? {
             Value::Int(1) => Ok(true),
             Value::Int(0) => Ok(false),

@@ -13,6 +13,9 @@ pub(super) enum Trouble {
     Failed(RedisError),
     /// The same, after a first try that may have been done.
     FailedAgain(RedisError),
+    /// The servers of the cluster did not agree, for as long as was tried, which of them has the key.
+    #[cfg(feature = "redis-cluster")]
+    Moving(RedisError),
     /// It was sent and not answered in time.
     NoAnswer,
     /// The answer is none that Redis gives to it.
@@ -44,6 +47,11 @@ impl Trouble {
         matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
     }
 
+    /// The key is, or is about to be, on another server of the cluster.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self.error().and_then(RedisError::code), Some("MOVED" | "ASK" | "TRYAGAIN"))
+    }
+
     /// The user lacks a permission.
     pub(super) fn is_forbidden(&self) -> bool {
         self.error().and_then(RedisError::code) == Some("NOPERM")
@@ -52,6 +60,8 @@ impl Trouble {
     fn error(&self) -> Option<&RedisError> {
         match self {
             Self::Failed(error) | Self::FailedAgain(error) => Some(error),
+            #[cfg(feature = "redis-cluster")]
+            Self::Moving(error) => Some(error),
             _ => None,
         }
     }
@@ -82,6 +92,10 @@ impl From<Trouble> for StoreError {
                 };
                 return Self::new(kind, message).with_source(error).without_effect();
             }
+            #[cfg(feature = "redis-cluster")]
+            Trouble::Moving(error) => {
+                return Self::new(Unavailable, "the Redis cluster is moving this key").with_source(error);
+            }
             // `Full` would say that nothing was done.
             Trouble::FailedAgain(error) => {
                 let (kind, message) = refusal(&error).unwrap_or((Unavailable, "the connection to Redis is lost"));
@@ -96,6 +110,10 @@ impl From<Trouble> for StoreError {
                 let refused = error.is_connection_refusal();
                 let lost = Self::new(Unavailable, "the connection to Redis is lost").with_source(error);
                 if refused { lost.without_effect() } else { lost }
+            }
+            None if error.kind() == ErrorKind::ClusterConnectionNotFound => {
+                Self::new(Unavailable, "no connection to the server of the cluster that has this key")
+                    .with_source(error)
             }
             None => Self::new(Other, "Redis failed").with_source(error),
         }

@@ -59,7 +59,8 @@ impl RedisStore {
         let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();
         let span = millis(settlement.retention);
         let (times, span) = (times(0, span, length), span.to_string());
-        let (name, channel, owner) = (self.space.name(key), self.space.channel(), settlement.claimant.to_bytes());
+        let (name, owner) = (self.space.name(key), settlement.claimant.to_bytes());
+        let channel = self.channel(&name);
         let (flag, span) = (flag.as_bytes(), span.as_bytes());
         if payload.len() >= LARGE && !settlement.retention.is_zero() {
             let ending = Ending { runner, owner, lapsed, flag, times, payload, span, channel: &channel };
@@ -78,17 +79,12 @@ impl RedisStore {
         release: &Release,
     ) -> Result<Finished, StoreError> {
         let (runner, lapsed) = place.of(release.claimant);
+        let name = self.space.name(key);
         let keep = millis(release.keep);
         let span = keep.to_string();
-        let arguments: [&[u8]; 6] = [
-            &runner,
-            &release.claimant.to_bytes(),
-            lapsed,
-            &keep.to_be_bytes(),
-            span.as_bytes(),
-            &self.space.channel(),
-        ];
-        finished(self.line().script(&RELEASE, &self.space.name(key), &arguments, Again::Yes).await?)
+        let arguments: [&[u8]; 6] =
+            [&runner, &release.claimant.to_bytes(), lapsed, &keep.to_be_bytes(), span.as_bytes(), &self.channel(&name)];
+        finished(self.line().script(&RELEASE, &name, &arguments, Again::Yes).await?)
     }
 }
 

@@ -46,7 +46,8 @@ impl RedisStore {
                 Ok(Value::Int(3)) => return Ok(None),
                 Ok(answer) => return finished(answer).map(Some),
                 // A user who may settle need not be one who may write drafts.
-                Err(trouble) if trouble.is_forbidden() => return Ok(None),
+                // And of two names in a slot that moves, one may have gone ahead.
+                Err(trouble) if trouble.is_forbidden() || trouble.is_elsewhere() => return Ok(None),
                 Err(trouble) => return Err(trouble.into()),
             }
         }

@@ -14,12 +14,18 @@ pub(super) enum Again {
     No,
 }
 
-/// The way to the server. A cluster, or servers watched by sentinels, would be further ways.
+/// A server of a cluster: its host and its port.
+pub(super) type Node = (String, u16);
+
+/// The way to the server.
 pub(super) enum Line {
     /// A connection of the store's own.
     Own(Arc<Link>),
     /// One that the application brought and looks after.
     Lent(Box<dyn Lend>, Duration),
+    /// Connections to the servers of a cluster, each of which has some of the records.
+    #[cfg(feature = "redis-cluster")]
+    Cluster(super::cluster::Cluster),
 }
 
 /// A connection of the application's that can be cloned.
@@ -34,6 +40,42 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Lend for C {
 }
 
 impl Line {
+    pub(super) fn is_cluster(&self) -> bool {
+        match self {
+            Self::Own(_) | Self::Lent(..) => false,
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(_) => true,
+        }
+    }
+
+    /// The servers that have all records between them; `None` is the only one.
+    #[cfg_attr(not(feature = "redis-cluster"), expect(clippy::unused_async, reason = "a cluster is asked"))]
+    pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, Trouble> {
+        match self {
+            Self::Own(_) | Self::Lent(..) => Ok(vec![None]),
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(cluster) => cluster.masters().await,
+        }
+    }
+
+    /// Sends a command that reads, to one of the masters.
+    pub(super) async fn command_at(&self, node: Option<&Node>, command: &Cmd) -> Result<Value, Trouble> {
+        match (self, node) {
+            #[cfg(feature = "redis-cluster")]
+            (Self::Cluster(cluster), Some(node)) => said(cluster.command_at(node, command).await?),
+            _ => self.command(command, Again::Yes).await,
+        }
+    }
+
+    /// Sends commands that read, to one of the masters, in one go.
+    pub(super) async fn pipeline_at(&self, node: Option<&Node>, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+        match (self, node) {
+            #[cfg(feature = "redis-cluster")]
+            (Self::Cluster(cluster), Some(node)) => cluster.pipeline_at(node, pipeline).await,
+            _ => self.pipeline(pipeline, Again::Yes).await,
+        }
+    }
+
     pub(super) async fn command(&self, command: &Cmd, again: Again) -> Result<Value, Trouble> {
         match self.command_once(command).await {
             Err(first) if again == Again::Yes && first.is_cut() => {
@@ -49,6 +91,15 @@ impl Line {
             Err(first) if again == Again::Yes && first.is_cut() => {
                 self.pipeline_once(pipeline).await.map_err(|second| second.after(first))
             }
+            // A key on its way to another server can be asked for there by one command at a time.
+            Err(first) if again == Again::Yes && self.is_cluster() && first.is_elsewhere() => {
+                let mut answers = Vec::with_capacity(pipeline.len());
+                for command in pipeline.cmd_iter() {
+                    let answer = self.command(command, again).await;
+                    answers.push(answer.map_err(|second| second.after(first.clone()))?);
+                }
+                Ok(answers)
+            }
             answers => answers,
         }
     }
@@ -60,6 +111,8 @@ impl Line {
                 let mut connection = connection.lend();
                 lent(timeout(*limit, connection.req_packed_command(command)).await)
             }
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(cluster) => cluster.command(command).await,
         };
         said(value?)
     }
@@ -72,6 +125,8 @@ impl Line {
                 let mut connection = connection.lend();
                 lent(timeout(*limit, connection.req_packed_commands(pipeline, skip, keep)).await)?
             }
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(cluster) => cluster.pipeline(pipeline, skip, keep).await?,
         };
         if !pipeline.is_transaction() {
             return Ok(values);
@@ -84,7 +139,7 @@ impl Line {
     }
 }
 
-fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, Trouble> {
+pub(super) fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, Trouble> {
     answer.map_or(Err(Trouble::NoAnswer), |answer| answer.map_err(Trouble::Failed))
 }
 

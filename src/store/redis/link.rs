@@ -31,12 +31,40 @@ pub(super) struct Limits {
     pub(super) command: Duration,
 }
 
+/// Where a connection leads.
+pub(super) enum Source {
+    One(Box<Client>),
+    #[cfg(feature = "redis-sentinel")]
+    Sentinels(Arc<super::sentinel::Watched>),
+}
+
+impl Source {
+    async fn connect(&self, config: &AsyncConnectionConfig) -> Result<MultiplexedConnection, RedisError> {
+        match self {
+            Self::One(client) => client.get_multiplexed_async_connection_with_config(config).await,
+            #[cfg(feature = "redis-sentinel")]
+            Self::Sentinels(watched) => {
+                watched.master().await?.get_multiplexed_async_connection_with_config(config).await
+            }
+        }
+    }
+
+    /// Whether it tells of a connection that is closed.
+    fn tells(&self) -> bool {
+        match self {
+            Self::One(client) => client.get_connection_info().redis_settings().protocol() != ProtocolVersion::RESP2,
+            #[cfg(feature = "redis-sentinel")]
+            Self::Sentinels(_) => true,
+        }
+    }
+}
+
 /// One connection that all callers share, made anew when it breaks.
 ///
 /// It is made when a caller needs it, and those who come meanwhile wait for what is found. So a caller knows whether its
 /// command was sent, and a server that is away is asked no more often than the pauses say.
 pub(super) struct Link {
-    client: Client,
+    source: Source,
     /// Takes what comes without having been asked for.
     hear: Option<Arc<dyn Fn(PushInfo) + Send + Sync>>,
     limits: Limits,
@@ -64,9 +92,9 @@ struct Dial {
 }
 
 impl Link {
-    pub(super) fn new(client: Client, limits: Limits) -> Self {
+    pub(super) fn new(source: Source, limits: Limits) -> Self {
         Self {
-            client,
+            source,
             hear: None,
             limits,
             live: RwLock::default(),
@@ -142,7 +170,10 @@ impl Link {
             sleep_until(moment).await;
         }
         let number = self.tries.load(Relaxed) + 1;
-        let connected = self.client.get_multiplexed_async_connection_with_config(&self.config(number)).await;
+        let config = self.config(number);
+        // Asking sentinels first, it takes several connections; each has the same limit.
+        let limit = self.limits.connect.saturating_mul(3);
+        let connected = timeout(limit, self.source.connect(&config)).await.unwrap_or_else(|_| Err(late()));
         self.tries.store(number, Relaxed);
         match connected {
             Ok(connection) => {
@@ -167,7 +198,7 @@ impl Link {
         // The limit for an answer is kept here, where it is known what was sent.
         let config =
             AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(self.limits.connect));
-        if self.client.get_connection_info().redis_settings().protocol() == ProtocolVersion::RESP2 {
+        if !self.source.tells() {
             return config;
         }
         let (link, hear) = (Arc::downgrade(self), self.hear.clone());
@@ -210,6 +241,10 @@ impl Link {
             }
         }
     }
+}
+
+fn late() -> RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
 /// Between a half and the whole of `time`, so that many who wait do not come back at once.

@@ -1,5 +1,7 @@
 mod builder;
 mod claim;
+#[cfg(feature = "redis-cluster")]
+mod cluster;
 mod error;
 mod finish;
 mod large;
@@ -9,6 +11,8 @@ mod names;
 mod operator;
 mod record;
 mod scripts;
+#[cfg(feature = "redis-sentinel")]
+mod sentinel;
 mod server;
 mod slot;
 mod waiting;
@@ -90,6 +94,11 @@ impl RedisStore {
 
     fn line(&self) -> &Line {
         &self.shared.line
+    }
+
+    /// Where the end of a record's claim is published.
+    fn channel(&self, name: &[u8]) -> Vec<u8> {
+        if self.line().is_cluster() { self.space.channel_beside(name) } else { self.space.channel() }
     }
 }
 

@@ -1,5 +1,7 @@
 use crate::value::RecordKey;
 
+use super::slot;
+
 /// What every name in Redis begins with. The empty braces keep a cluster from taking the braces of a route, such as
 /// `/orders/{id}`, for a hash tag, which would gather all records of the route in one slot.
 const ROOT: &[u8] = b"idem{}:";
@@ -46,6 +48,11 @@ impl Space {
     /// The channel on which the ends of claims of this namespace are published, where somebody waits for them.
     pub(super) fn channel(&self) -> Vec<u8> {
         [&self.0, &b"wake"[..]].concat()
+    }
+
+    /// The same in the slot of a record. The scripts know one from the other by what stands in the braces.
+    pub(super) fn channel_beside(&self, name: &[u8]) -> Vec<u8> {
+        [b"idem{", &slot::tag(name)[..], &self.0[ROOT.len() - 2..], b"wake"].concat()
     }
 
     pub(super) fn text(&self) -> String {

@@ -10,7 +10,7 @@ use super::{
     claim::{torn, whole},
     error::Trouble,
     finish::Place,
-    line::{Again, said},
+    line::{Again, Node, said},
     record::{Stored, Unreadable, glance},
     scripts::FORGET,
 };
@@ -23,7 +23,7 @@ impl Operator for RedisStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move {
             let name = self.space.name(key);
-            match self.records(&[&name]).await?.pop() {
+            match self.records(None, &[&name]).await?.pop() {
                 Some(Ok(record)) => Ok(record),
                 Some(Err(Unreadable::Newer)) => {
                     let newer = "the record is one of a later version of this crate";
@@ -56,7 +56,8 @@ impl Operator for RedisStore {
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
-            let (name, channel) = (self.space.name(key), self.space.channel());
+            let name = self.space.name(key);
+            let channel = self.channel(&name);
             let removed = self.line().script(&FORGET, &name, &[&channel], Again::No).await?;
             Ok(whole(removed)? > 0)
         })
@@ -76,21 +77,30 @@ impl Operator for RedisStore {
 /// What has the name of a record, if anything has.
 type Read = Result<Option<Record>, Unreadable>;
 
+/// A record's name and its key.
+type Named = (Vec<u8>, RecordKey);
+
 impl RedisStore {
     async fn page(&self, filter: Filter, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
-        let mut cursor = match after {
-            None => 0,
-            Some(after) => match after.as_bytes().try_into().map(u64::from_be_bytes) {
-                Ok(cursor) => cursor,
-                Err(_) => return Ok(Page::default()),
-            },
+        let masters = self.line().masters().await?;
+        let (mut cursor, node) = match after.as_ref().map(position) {
+            None => (0, None),
+            Some(Some(position)) => position,
+            Some(None) => return Ok(Page::default()),
         };
+        // Where the server is no longer one of them, its records have moved anywhere: all are listed again.
+        let found = masters.iter().position(|master| *master == node);
+        cursor = if found.is_some() { cursor } else { 0 };
+        let mut left = masters.into_iter().skip(found.unwrap_or(0));
         let mut entries = Vec::new();
+        let mut master = left.next();
         for _ in 0..BATCHES {
-            let (next, names) = self.scan(cursor, limit.clamp(BATCH.0, BATCH.1)).await?;
-            let names = self.admitted(filter, names).await?;
+            let Some(node) = &master else { break };
+            let node = node.as_ref();
+            let (next, names) = self.scan(node, cursor, limit.clamp(BATCH.0, BATCH.1)).await?;
+            let names = self.admitted(node, filter, names).await?;
             let asked: Vec<_> = names.iter().map(|(name, _)| &**name).collect();
-            for (read, (_, key)) in self.records(&asked).await?.into_iter().zip(&names) {
+            for (read, (_, key)) in self.records(node, &asked).await?.into_iter().zip(&names) {
                 if let Ok(Some(record)) = read
                     && filter.admits(&record)
                 {
@@ -99,43 +109,47 @@ impl RedisStore {
             }
             cursor = next;
             if cursor == 0 {
-                return Ok(Page::new(entries, None));
+                master = left.next();
             }
             if entries.len() >= limit {
                 break;
             }
         }
-        Ok(Page::new(entries, Some(Cursor::from_bytes(cursor.to_be_bytes()))))
+        Ok(Page::new(entries, master.map(|node| cursor_at(cursor, node.as_ref()))))
     }
 
     async fn count(&self) -> Result<Stats, StoreError> {
         // `SCAN` may show a name twice while the server's table grows or shrinks, so what is told twice is known.
-        let (mut stats, mut seen, mut cursor) = (Stats::default(), std::collections::HashSet::new(), 0);
-        loop {
-            let (next, names) = self.scan(cursor, BATCH.1).await?;
-            let names: Vec<_> = names.into_iter().filter(|(name, _)| seen.insert(digest(name))).collect();
-            for (state, abandoned) in self.glances(&names).await?.into_iter().flatten() {
-                let count = match state {
-                    State::Issued => &mut stats.issued,
-                    State::Running if abandoned => &mut stats.abandoned,
-                    State::Running => &mut stats.running,
-                    State::Settled => &mut stats.settled,
-                    State::Released => &mut stats.released,
-                };
-                *count += 1;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(stats);
+        let (mut stats, mut seen) = (Stats::default(), std::collections::HashSet::new());
+        for node in self.line().masters().await? {
+            let (node, mut cursor) = (node.as_ref(), 0);
+            loop {
+                let (next, names) = self.scan(node, cursor, BATCH.1).await?;
+                let names: Vec<_> = names.into_iter().filter(|(name, _)| seen.insert(digest(name))).collect();
+                for (state, abandoned) in self.glances(node, &names).await?.into_iter().flatten() {
+                    let count = match state {
+                        State::Issued => &mut stats.issued,
+                        State::Running if abandoned => &mut stats.abandoned,
+                        State::Running => &mut stats.running,
+                        State::Settled => &mut stats.settled,
+                        State::Released => &mut stats.released,
+                    };
+                    *count += 1;
+                }
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
             }
         }
+        Ok(stats)
     }
 
     /// Names of this namespace's records, out of about `count` names of the database.
-    async fn scan(&self, cursor: u64, count: usize) -> Result<(u64, Vec<(Vec<u8>, RecordKey)>), Trouble> {
+    async fn scan(&self, node: Option<&Node>, cursor: u64, count: usize) -> Result<(u64, Vec<Named>), Trouble> {
         let mut command = redis::cmd("SCAN");
         command.arg(cursor).arg("MATCH").arg(self.space.pattern()).arg("COUNT").arg(count).arg("TYPE").arg("string");
-        let Value::Array(answer) = self.line().command(&command, Again::Yes).await? else { return Err(Trouble::Odd) };
+        let Value::Array(answer) = self.line().command_at(node, &command).await? else { return Err(Trouble::Odd) };
         let [Value::BulkString(next), Value::Array(names)] = <[Value; 2]>::try_from(answer).unwrap_or_default() else {
             return Err(Trouble::Odd);
         };
@@ -148,15 +162,11 @@ impl RedisStore {
     }
 
     /// Those that the filter may let through, found out without reading answers and notes.
-    async fn admitted(
-        &self,
-        filter: Filter,
-        names: Vec<(Vec<u8>, RecordKey)>,
-    ) -> Result<Vec<(Vec<u8>, RecordKey)>, Trouble> {
+    async fn admitted(&self, node: Option<&Node>, filter: Filter, names: Vec<Named>) -> Result<Vec<Named>, Trouble> {
         if filter == Filter::All {
             return Ok(names);
         }
-        let glances = self.glances(&names).await?;
+        let glances = self.glances(node, &names).await?;
         let admitted = names.into_iter().zip(glances).filter(|(_, glance)| match (filter, glance) {
             (Filter::State(wanted), Some((state, _))) => *state == wanted,
             (Filter::Abandoned, Some((_, abandoned))) => *abandoned,
@@ -166,7 +176,7 @@ impl RedisStore {
     }
 
     /// The state of each record, and whether it is abandoned.
-    async fn glances(&self, names: &[(Vec<u8>, RecordKey)]) -> Result<Vec<Option<(State, bool)>>, Trouble> {
+    async fn glances(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Option<(State, bool)>>, Trouble> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -174,7 +184,7 @@ impl RedisStore {
         for (name, _) in names {
             pipeline.cmd("GETRANGE").arg(name).arg(0).arg(99).cmd("PTTL").arg(name);
         }
-        let answers = self.line().pipeline(&pipeline, Again::Yes).await?;
+        let answers = self.line().pipeline_at(node, &pipeline).await?;
         let glances = answers.chunks_exact(2).map(|pair| match pair {
             [Value::BulkString(head), Value::Int(left)] => glance(head, *left),
             _ => None,
@@ -182,27 +192,52 @@ impl RedisStore {
         Ok(glances.collect())
     }
 
-    /// Reads records with all that belongs to them, in one transaction.
-    async fn records(&self, names: &[&[u8]]) -> Result<Vec<Read>, Trouble> {
+    /// Reads records with all that belongs to them, each in a transaction: on a cluster none may be of several slots.
+    async fn records(&self, node: Option<&Node>, names: &[&[u8]]) -> Result<Vec<Read>, Trouble> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipeline = Pipeline::with_capacity(names.len() * 3);
-        pipeline.atomic();
+        let mut pipeline = Pipeline::with_capacity(names.len() * 5);
         for name in names {
-            pipeline.cmd("GET").arg(*name).cmd("PTTL").arg(*name).cmd("PEXPIRETIME").arg(*name);
+            pipeline
+                .cmd("MULTI")
+                .cmd("GET")
+                .arg(*name)
+                .cmd("PTTL")
+                .arg(*name)
+                .cmd("PEXPIRETIME")
+                .arg(*name)
+                .cmd("EXEC");
         }
-        let mut answers = self.line().pipeline(&pipeline, Again::Yes).await?.into_iter();
-        let mut records = Vec::with_capacity(names.len());
-        while let (Some(record), Some(left), Some(expires)) = (answers.next(), answers.next(), answers.next()) {
-            let (left, expires) = (whole(left)?, whole(expires)?);
-            records.push(match said(record)? {
-                Value::BulkString(bytes) => Stored::read(bytes, left).map(|stored| Some(stored.record(expires))),
-                _ => Ok(None),
-            });
-        }
-        Ok(records)
+        let answers = self.line().pipeline_at(node, &pipeline).await?;
+        answers.into_iter().skip(4).step_by(5).map(read).collect()
     }
+}
+
+fn read(answer: Value) -> Result<Read, Trouble> {
+    let Value::Array(answers) = said(answer)? else { return Err(Trouble::Odd) };
+    let [record, left, expires] = <[Value; 3]>::try_from(answers).map_err(|_| Trouble::Odd)?;
+    let (record, left, expires) = (said(record)?, whole(left)?, whole(expires)?);
+    Ok(match record {
+        Value::BulkString(bytes) => Stored::read(bytes, left).map(|stored| Some(stored.record(expires))),
+        _ => Ok(None),
+    })
+}
+
+/// Where a page begins: the cursor of `SCAN`, and the server that it is for where there are several.
+fn cursor_at(cursor: u64, node: Option<&Node>) -> Cursor {
+    let node = node.map_or(String::new(), |(host, port)| format!("{port} {host}"));
+    Cursor::from_bytes([&cursor.to_be_bytes(), node.as_bytes()].concat())
+}
+
+fn position(cursor: &Cursor) -> Option<(u64, Option<Node>)> {
+    let (cursor, node) = cursor.as_bytes().split_first_chunk()?;
+    let cursor = u64::from_be_bytes(*cursor);
+    if node.is_empty() {
+        return Some((cursor, None));
+    }
+    let (port, host) = std::str::from_utf8(node).ok()?.split_once(' ')?;
+    Some((cursor, Some((host.to_owned(), port.parse().ok()?))))
 }
 
 fn digest(name: &[u8]) -> u64 {

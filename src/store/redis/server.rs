@@ -4,7 +4,7 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
     error::Trouble,
-    line::{Again, Line},
+    line::{Line, Node},
 };
 
 const OLDEST: (u32, u32) = (7, 0);
@@ -20,7 +20,14 @@ struct Server {
 
 /// Refuses a server that the store cannot work with, and warns of one that may lose records.
 pub(super) async fn check(line: &Line) -> Result<(), StoreError> {
-    let said = match line.command(&redis::cmd("INFO"), Again::Yes).await {
+    for node in line.masters().await? {
+        check_one(line, node.as_ref()).await?;
+    }
+    Ok(())
+}
+
+async fn check_one(line: &Line, node: Option<&Node>) -> Result<(), StoreError> {
+    let said = match line.command_at(node, &redis::cmd("INFO")).await {
         Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
         Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => text,
         Ok(_) => return Err(Trouble::Odd.into()),
@@ -31,7 +38,7 @@ pub(super) async fn check(line: &Line) -> Result<(), StoreError> {
         Err(trouble) => return Err(trouble.into()),
     };
     let server = Server::read(&said);
-    server.refuse()?;
+    server.refuse(line.is_cluster())?;
     server.warn();
     Ok(())
 }
@@ -51,14 +58,14 @@ impl Server {
         }
     }
 
-    fn refuse(&self) -> Result<(), StoreError> {
+    fn refuse(&self, clustered: bool) -> Result<(), StoreError> {
         let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
         match self.version {
             Some(version) if version < OLDEST => {
                 let ((major, minor), (least, _)) = (version, OLDEST);
                 refuse(format!("the server is Redis {major}.{minor}, and {least}.0 is the oldest that will do"))
             }
-            _ if self.cluster => refuse("the server is one of a cluster, and a single server is needed".into()),
+            _ if self.cluster && !clustered => refuse("the server is one of a cluster, which takes a URL of `redis-cluster://` and the feature `redis-cluster`".into()),
             _ => Ok(()),
         }
     }
@@ -94,15 +101,15 @@ mod tests {
     #[test]
     fn old_servers_and_those_of_a_cluster_are_refused() {
         for version in ["6.2.14", "6.0.0", "2.8.24"] {
-            let error = server(version).refuse().unwrap_err();
+            let error = server(version).refuse(false).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
             assert!(error.to_string().contains("7.0"), "{error}");
         }
         for version in ["7.0.15", "7.2.4", "8.4.0", "10.0.0", "unknown"] {
-            assert!(server(version).refuse().is_ok(), "{version}");
+            assert!(server(version).refuse(false).is_ok(), "{version}");
         }
         let one_of_many = Server { cluster: true, ..server("7.0.15") };
-        assert!(one_of_many.refuse().is_err());
+        assert!(one_of_many.refuse(false).is_err() && one_of_many.refuse(true).is_ok());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{Client, PushInfo, PushKind, Value};
+use redis::{PushInfo, PushKind, Value};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -17,7 +17,7 @@ use super::{
     RedisStore,
     error::Trouble,
     line::Again,
-    link::{Limits, Link, jitter},
+    link::{Limits, Link, Source, jitter},
     scripts::WATCH,
 };
 
@@ -31,11 +31,21 @@ const AGAIN_UNHEARD: Duration = Duration::from_millis(250);
 /// There is a channel for each namespace and not for each record: whoever waits marks the record, and only the ends of
 /// marked claims are published. So a waiter costs no subscription, and leaves none.
 pub(super) struct Waiting {
-    link: Option<Arc<Link>>,
-    /// On which connection a channel was subscribed to.
-    channels: tokio::sync::Mutex<HashMap<Vec<u8>, u64>>,
+    ears: Ears,
     room: Arc<Room>,
     limits: Limits,
+}
+
+/// What messages are heard with.
+enum Ears {
+    None,
+    One {
+        link: Arc<Link>,
+        /// On which connection a channel was subscribed to.
+        channels: tokio::sync::Mutex<HashMap<Vec<u8>, u64>>,
+    },
+    #[cfg(feature = "redis-cluster")]
+    Cluster(Box<super::cluster::Ears>),
 }
 
 /// How many wait for a record, and what wakes them, by its name.
@@ -48,22 +58,36 @@ struct Room {
 }
 
 impl Waiting {
-    pub(super) fn new(client: Option<Client>, limits: Limits) -> Self {
+    pub(super) fn new(source: Option<Source>, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
-        let link = client.map(|client| {
+        let ears = source.map_or(Ears::None, |source| {
             let room = Arc::clone(&room);
-            Arc::new(Link::new(client, limits).heard_by(move |heard| room.hear(&heard)))
+            let link = Arc::new(Link::new(source, limits).heard_by(move |heard| room.hear(&heard)));
+            Ears::One { link, channels: tokio::sync::Mutex::default() }
         });
-        Self { link, channels: tokio::sync::Mutex::default(), room, limits }
+        Self { ears, room, limits }
     }
 
-    /// Hears what is published on `channel` from now on.
-    async fn listen(&self, channel: &[u8]) -> Result<(), Trouble> {
-        let Some(link) = &self.link else { return Ok(()) };
-        let mut channels = self.channels.lock().await;
+    #[cfg(feature = "redis-cluster")]
+    pub(super) fn in_cluster(client: redis::cluster::ClusterClient, limits: Limits) -> Self {
+        let room = Arc::new(Room::default());
+        let hears = Arc::clone(&room);
+        let ears = Ears::Cluster(Box::new(super::cluster::Ears::new(client, limits, move |heard| hears.hear(&heard))));
+        Self { ears, room, limits }
+    }
+
+    /// Hears what is published on `channel` from now on; says whether it does.
+    async fn listen(&self, channel: &[u8]) -> Result<bool, Trouble> {
+        let (link, channels) = match &self.ears {
+            Ears::None => return Ok(false),
+            Ears::One { link, channels } => (link, channels),
+            #[cfg(feature = "redis-cluster")]
+            Ears::Cluster(ears) => return ears.listen(channel).await.map(|()| true),
+        };
+        let mut channels = channels.lock().await;
         let mut live = link.connected().await?;
         if channels.get(channel) == Some(&live.number) {
-            return Ok(());
+            return Ok(true);
         }
         let subscribed = match timeout(self.limits.command, live.connection.subscribe(channel)).await {
             Ok(answer) => answer.map_err(Trouble::Failed),
@@ -73,7 +97,7 @@ impl Waiting {
             Ok(()) => drop(channels.insert(channel.to_owned(), live.number)),
             Err(_) => link.give_up(live.number),
         }
-        subscribed
+        subscribed.map(|()| true)
     }
 }
 
@@ -91,7 +115,7 @@ impl Room {
 
     fn hear(&self, heard: &PushInfo) {
         match (&heard.kind, &*heard.data) {
-            (PushKind::Message, [_, Value::BulkString(name)]) => {
+            (PushKind::Message | PushKind::SMessage, [_, Value::BulkString(name)]) => {
                 if let Some((_, notify)) = self.places().get(name) {
                     notify.notify_waiters();
                 }
@@ -126,7 +150,8 @@ impl RedisStore {
     /// Waits until the record is no longer running under `holder`, but not longer than `within`.
     pub(super) async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration) -> Result<(), StoreError> {
         let began = Instant::now();
-        let (name, channel) = (self.space.name(key), self.space.channel());
+        let name = self.space.name(key);
+        let channel = self.channel(&name);
         let waiting = &self.shared.waiting;
         let place = waiting.room.enter(&name);
         loop {
@@ -141,7 +166,7 @@ impl RedisStore {
             if !self.runs_under(&name, holder).await? {
                 return Ok(());
             }
-            let again = if waiting.link.is_some() && matches!(heard, Ok(Ok(()))) { AGAIN } else { AGAIN_UNHEARD };
+            let again = if matches!(heard, Ok(Ok(true))) { AGAIN } else { AGAIN_UNHEARD };
             let left = within.saturating_sub(began.elapsed());
             let _ = timeout(left.min(jitter(again)), woken).await;
         }

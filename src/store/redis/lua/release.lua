@@ -30,7 +30,7 @@ if state == '\1\1' and owner == ARGV[1] then
       redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', expires))
     end
     if flags >= 32 then
-      redis.pcall('PUBLISH', ARGV[6], KEYS[1])
+      redis.pcall(ARGV[6]:sub(6, 6) == '}' and 'PUBLISH' or 'SPUBLISH', ARGV[6], KEYS[1])
     end
     return 1
   end

@@ -29,7 +29,7 @@ if state == '\1\1' and owner == ARGV[1] then
     end
     if flags >= 32 then
       -- A user who may not publish has settled all the same.
-      redis.pcall('PUBLISH', ARGV[8], KEYS[1])
+      redis.pcall(ARGV[8]:sub(6, 6) == '}' and 'PUBLISH' or 'SPUBLISH', ARGV[8], KEYS[1])
     end
     return 1
   end

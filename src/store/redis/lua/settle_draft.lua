@@ -36,7 +36,7 @@ if state == '\1\1' and owner == ARGV[1] then
       return 3
     end
     if flags >= 32 then
-      redis.pcall('PUBLISH', ARGV[8], KEYS[1])
+      redis.pcall(ARGV[8]:sub(6, 6) == '}' and 'PUBLISH' or 'SPUBLISH', ARGV[8], KEYS[1])
     end
     return 1
   end

@@ -22,7 +22,7 @@ if head:sub(1, 2) .. head:sub(5, 24) == '\1' .. ARGV[1] then
       redis.call('SET', KEYS[1], ARGV[2] .. created .. ARGV[3] .. expires .. ARGV[4], 'PX', ARGV[5])
     end
     if flags >= 32 then
-      redis.pcall('PUBLISH', ARGV[6], KEYS[1])
+      redis.pcall(ARGV[6]:sub(6, 6) == '}' and 'PUBLISH' or 'SPUBLISH', ARGV[6], KEYS[1])
     end
     return 1
   end

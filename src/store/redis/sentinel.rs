@@ -1,0 +1,68 @@
+use redis::{
+    Client, IntoConnectionInfo, RedisError, TlsMode,
+    io::tcp::TcpSettings,
+    sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
+};
+use tokio::sync::Mutex;
+
+use super::line::hearing;
+
+/// A master that sentinels know, whichever server it is at the moment.
+pub(super) struct Watched(Mutex<SentinelClient>);
+
+impl Watched {
+    pub(super) fn new(client: SentinelClient) -> Self {
+        Self(Mutex::new(client))
+    }
+
+    /// Asks the sentinels for it. They are believed only where the server itself says that it is a master.
+    pub(super) async fn master(&self) -> Result<Client, RedisError> {
+        let client = self.0.lock().await.async_get_client().await?;
+        hearing(client.get_connection_info())
+    }
+}
+
+/// What the URL of a master behind sentinels says: `redis-sentinel://user:password@host:26379,host:26379/name/0`.
+pub(super) struct Url<'a> {
+    scheme: &'a str,
+    user: &'a str,
+    hosts: &'a str,
+    name: &'a str,
+    database: &'a str,
+}
+
+impl<'a> Url<'a> {
+    pub(super) fn read(url: &'a str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("-sentinel://")?;
+        let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (name, database) = path.split_once('/').unwrap_or((path, "0"));
+        matches!(scheme, "redis" | "rediss").then_some(Self { scheme, user, hosts, name, database })
+    }
+
+    /// User and password are the servers', not the sentinels'.
+    pub(super) fn client(&self, settings: TcpSettings) -> Result<SentinelClient, RedisError> {
+        let Self { scheme, user, hosts, name, database } = self;
+        let at = if user.is_empty() { "" } else { "@" };
+        let server = format!("{scheme}://{user}{at}localhost/{database}").into_connection_info()?;
+        let node = SentinelNodeConnectionInfo::default()
+            .set_redis_connection_info(server.redis_settings().clone())
+            .set_tcp_settings(settings);
+        let node = if *scheme == "rediss" { node.set_tls_mode(TlsMode::Secure) } else { node };
+        let sentinels: Vec<_> = hosts.split(',').map(|host| format!("{scheme}://{host}")).collect();
+        SentinelClient::build(sentinels, String::from(*name), Some(node), SentinelServerType::Master)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read() {
+        let url = Url::read("redis-sentinel://me:p/w@a:1,b:2/shop/3");
+        let parts = url.map(|url| (url.scheme, url.user, url.hosts, url.name, url.database));
+        assert_eq!(parts, Some(("redis", "me:p/w", "a:1,b:2", "shop", "3")));
+        assert!(Url::read("redis://a:1/shop").is_none());
+    }
+}
