@@ -54,6 +54,7 @@ macro_rules! what_holds_everywhere {
                 success_is_kept_once, failure_leaves_nothing, a_panic_leaves_nothing, a_broken_answer_leaves_nothing,
                 a_client_that_leaves_an_attached_run_leaves_nothing, a_client_that_leaves_does_not_stop_the_run,
                 without_taking_the_transaction, a_long_answer_leaves_a_tombstone, what_is_kept_is_committed,
+                dropped_at_any_moment,
                 a_late_constraint_is_no_success,
             },
             races::{

@@ -1,6 +1,11 @@
 //! What becomes of the effect and the record, for each way in which a handler can end.
 
-use std::time::Duration;
+use std::{
+    future::{Future, poll_fn},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    task::Poll,
+    time::Duration,
+};
 
 use tower_idempotency::{IdempotencyLayer, Keep};
 
@@ -99,4 +104,32 @@ pub(crate) async fn a_late_constraint_is_no_success<D: Lab>() {
     process.post("a", "insert;run=INSERT INTO children VALUES (7)").await.is_problem(500, "rolled-back");
     assert_eq!((process.effects("a").await, process.records().await), (0, 0));
     process.is_as_new("a").await;
+}
+
+/// A request that is given up after any number of steps leaves neither an effect nor a transaction on a connection.
+pub(crate) async fn dropped_at_any_moment<D: Lab>() {
+    let place = D::place().await;
+    let process = Process::<D>::with(&place, 1, IdempotencyLayer::attached).await;
+    let other = Process::<D>::start(&place).await;
+    for steps in 0..40 {
+        let key = format!("k{steps}");
+        let (polled, mut request) = (AtomicU32::new(0), Box::pin(process.post(&key, "insert")));
+        let ended = poll_fn(|cx| {
+            if polled.fetch_add(1, Relaxed) == steps {
+                return Poll::Ready(false);
+            }
+            request.as_mut().poll(cx).map(|_| true)
+        })
+        .await;
+        drop(request);
+        // The one connection is as good as new, whatever was begun on it: what is written on it now is there for others.
+        process.run(&format!("INSERT INTO effects VALUES ('{key}-probe')")).await;
+        assert_eq!(other.effects(&format!("{key}-probe")).await, 1, "{steps}: a transaction that nobody has ended");
+        let before = process.effects(&key).await;
+        assert!(before <= 1, "{steps}");
+        if !ended && before == 0 {
+            process.is_as_new(&key).await;
+        }
+        assert_eq!(process.effects(&key).await, 1, "{steps}");
+    }
 }

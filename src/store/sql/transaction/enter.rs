@@ -1,7 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use sqlx::{AssertSqlSafe, Database, Error, SqlSafeStr, pool::PoolConnection};
-use sqlx_core::transaction::TransactionManager;
+use sqlx::Error;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::sleep,
@@ -24,7 +23,7 @@ use super::{
         values::{Marks, bytes, over_expired, taken},
         waiting::jitter,
     },
-    open::{Live, Open},
+    open::{Live, Open, Permits},
     running::{Place, Runner},
 };
 
@@ -140,8 +139,8 @@ impl<D: Driver> SqlStore<D> {
         let shared = &self.shared;
         let seat = permit(Some(&shared.seats)).await;
         let permits = [seat, permit(shared.writing.as_ref()).await, permit(shared.held.turns()).await];
-        let connection = self.opened(claim).await.map_err(|trouble| trouble.into_error::<D>(false))?;
-        let mut live = Live::new(connection, Arc::clone(&self.shared), place, permits);
+        let begun = self.begun(claim, place, permits).await;
+        let mut live = begun.map_err(|trouble| trouble.into_error::<D>(false))?;
         let marks = Marks::of(claim);
         let enter = &self.shared.statements.enter;
         let written = match seen {
@@ -179,30 +178,25 @@ impl<D: Driver> SqlStore<D> {
         Ok(D::ask(live.connection_mut(), statement, &values).await?.count)
     }
 
-    /// A connection with a transaction begun.
-    async fn opened(&self, claim: &Claim) -> Result<PoolConnection<D>, Trouble> {
+    /// Begins a transaction, on a connection at hand if there is one.
+    async fn begun(&self, claim: &Claim, place: Place<D>, permits: Permits) -> Result<Live<D>, Trouble> {
         let begin = D::begin_text(claim.lease);
-        if let Some(mut connection) = self.shared.held.take() {
-            match begun::<D>(&mut connection, &begin).await {
-                Ok(()) => return Ok(connection),
-                Err(error) => {
-                    connection.close_on_drop();
-                    let trouble = Trouble::Failed(error);
-                    if !trouble.is_cut::<D>() {
-                        return Err(trouble);
-                    }
-                    self.shared.held.give_up();
-                }
-            }
+        let at_hand = self.shared.held.take();
+        let may_be_cut = at_hand.is_some();
+        let connection = match at_hand {
+            Some(connection) => connection,
+            None => self.connection().await?,
+        };
+        // From here on a connection that is given up half-way is closed: the pool would not know that it has begun.
+        let mut live = Live::new(connection, Arc::clone(&self.shared), place, permits);
+        match live.begin(&begin).await.map_err(Trouble::Failed) {
+            Ok(()) => return Ok(live),
+            Err(trouble) if may_be_cut && trouble.is_cut::<D>() => self.shared.held.give_up(),
+            Err(trouble) => return Err(trouble),
         }
-        let mut connection = self.connection().await?;
-        match begun::<D>(&mut connection, &begin).await {
-            Ok(()) => Ok(connection),
-            Err(error) => {
-                connection.close_on_drop();
-                Err(Trouble::Failed(error))
-            }
-        }
+        live.replace(self.connection().await?);
+        live.begin(&begin).await.map_err(Trouble::Failed)?;
+        Ok(live)
     }
 }
 
@@ -218,11 +212,6 @@ fn unknown_end(claim: &Claim) -> Claim {
 
 fn verdict(found: Option<&Stored>, claim: &Claim) -> Verdict {
     judge(found.map(Stored::head).as_ref(), claim, found.map_or(0, |stored| stored.now.unsigned_abs()))
-}
-
-async fn begun<D: Driver>(connection: &mut D::Connection, text: &str) -> Result<(), Error> {
-    let text = AssertSqlSafe(text.to_owned()).into_sql_str();
-    <D as Database>::TransactionManager::begin(connection, Some(text)).await
 }
 
 async fn permit(semaphore: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use sqlx::{Database, Error, pool::PoolConnection};
+use sqlx::{AssertSqlSafe, Database, Error, SqlSafeStr, pool::PoolConnection};
 use sqlx_core::transaction::TransactionManager;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 
@@ -67,6 +67,18 @@ impl<D: Driver> Live<D> {
         match &mut self.connection {
             Some(connection) => connection,
             None => unreachable!("a connection is there until it is dropped"),
+        }
+    }
+
+    pub(super) async fn begin(&mut self, text: &str) -> Result<(), Error> {
+        let text = AssertSqlSafe(text.to_owned()).into_sql_str();
+        Manager::<D>::begin(self.connection_mut(), Some(text)).await
+    }
+
+    /// Goes on with another connection. The one before is closed.
+    pub(super) fn replace(&mut self, connection: PoolConnection<D>) {
+        if let Some(mut former) = self.connection.replace(connection) {
+            former.close_on_drop();
         }
     }
 
