@@ -4,12 +4,16 @@
 //! $ cargo run --example payment_callback --features json,sqlite
 //! $ cargo run --example payment_callback --features json,sqlite,postgres -- --store postgres://app:secret@localhost/test
 //! $ cargo run --example payment_callback --features json,sqlite,mysql -- --store mysql://app:secret@localhost/test
+//! $ cargo run --example payment_callback --features json,sqlite,redis -- --front redis://localhost
 //! ```
 //!
 //! The play starts a server process of its own, notifies it of payments as a platform would (twice, all at once, out of
 //! order, forged, with wrong amounts), kills it in the middle, and in the end compares the books of both sides. Without
 //! `--store` the books are in a file of SQLite in a temporary folder. In a database they are in tables whose names begin
 //! with `payment_callback_`, which are made anew.
+//!
+//! With `--front`, duplicates of what is settled are answered by a Redis in front of the database, in which the platform's
+//! repetitions find their answer without a connection of the database's.
 //!
 //! Read `service.rs` first: there is the route, and the handler.
 
@@ -80,27 +84,38 @@ async fn main() -> ExitCode {
 
 /// Says whether the books balance.
 async fn run() -> Result<bool, Failure> {
-    let args: Vec<_> = env::args().skip(1).collect();
+    let mut args: Vec<_> = env::args().skip(1).collect();
+    let front = match args.iter().position(|arg| arg == "--front") {
+        Some(at) if at + 1 < args.len() => args.drain(at..at + 2).nth(1),
+        _ => None,
+    };
+    let books = |url: &str| Books { url: url.into(), front: front.clone() };
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
             let folder = Folder::new()?;
             let url = format!("sqlite://{}", folder.0.join("books.db").display());
-            play(&url).await
+            play(&books(&url)).await
         }
-        ["--store", url] => play(url).await,
+        ["--store", url] => play(&books(url)).await,
         // The play starts itself again with these.
-        ["--serve", url] => serve(url, None).await,
-        ["--serve", url, "--stop-within", order] => serve(url, Some(order.into())).await,
-        _ => Err("usage: payment_callback [--store URL]".into()),
+        ["--serve", url] => serve(&books(url), None).await,
+        ["--serve", url, "--stop-within", order] => serve(&books(url), Some(order.into())).await,
+        _ => Err("usage: payment_callback [--store URL] [--front URL]".into()),
     }
 }
 
-async fn play(url: &str) -> Result<bool, Failure> {
-    with_store!(url, store => play::play(store, url).await)
+/// Where the books are, and what stands in front of their records.
+struct Books {
+    url: String,
+    front: Option<String>,
 }
 
-async fn serve(url: &str, stop_within: Option<String>) -> Result<bool, Failure> {
-    with_store!(url, store => service::serve(store, stop_within).await.map(|()| true))
+async fn play(books: &Books) -> Result<bool, Failure> {
+    with_store!(&books.url, store => play::play(store, books).await)
+}
+
+async fn serve(books: &Books, stop_within: Option<String>) -> Result<bool, Failure> {
+    with_store!(&books.url, store => service::serve(store, books.front.as_deref(), stop_within).await.map(|()| true))
 }
 
 /// A temporary folder, gone with its value.

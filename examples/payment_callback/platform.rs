@@ -29,7 +29,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Failure, shop::Notice, signature};
+use crate::{Books, Failure, shop::Notice, signature};
 
 /// How long it waits for an answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
@@ -43,9 +43,12 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts this program again, as a server.
-    pub(crate) async fn start(url: &str, stop_within: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) async fn start(books: &Books, stop_within: Option<&str>) -> Result<Self, Failure> {
         let mut command = Command::new(env::current_exe()?);
-        command.args(["--serve", url]).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.args(["--serve", &books.url]).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        if let Some(front) = &books.front {
+            command.args(["--front", front]);
+        }
         if let Some(order) = stop_within {
             command.args(["--stop-within", order]);
         }

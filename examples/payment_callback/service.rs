@@ -1,6 +1,6 @@
 //! The service: one route, and what stands before its handler.
 
-use std::{future::pending, sync::Arc};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -30,21 +30,39 @@ use crate::{
 /// What the platform wants to read, or it sends again.
 const SUCCESS: &str = "success";
 
+/// How long a front answers for a record before it asks the database again, where there is one.
+pub(crate) const FRONT_LIFE: Duration = Duration::from_secs(1);
+
 /// The order whose handler stops half-way, for the play.
 #[derive(Clone)]
 struct StopWithin(Option<Arc<str>>);
 
-pub(crate) async fn serve<D>(store: SqlStore<D>, stop_within: Option<String>) -> Result<(), Failure>
+pub(crate) async fn serve<D>(
+    store: SqlStore<D>,
+    front: Option<&str>,
+    stop_within: Option<String>,
+) -> Result<(), Failure>
 where
     D: Database<Connection: Connection<Database = D>>,
     String: Bind<D::Connection>,
     i64: Bind<D::Connection> + for<'r> Decode<'r, D>,
 {
     let pool = store.pool().clone();
+    let layer = match front {
+        None => IdempotencyLayer::transactional(store),
+        #[cfg(feature = "redis")]
+        Some(url) => {
+            let redis = tower_idempotency::RedisStore::builder().namespace("payment_callback").connect(url).await?;
+            let front = tower_idempotency::store::Front::new(redis, store).at_most(FRONT_LIFE);
+            IdempotencyLayer::transactional(front)
+        }
+        #[cfg(not(feature = "redis"))]
+        Some(_) => return Err("--front: Redis needs the feature `redis`".into()),
+    };
     let app = Router::new()
         .route("/notify", post(notified::<D>))
         .layer(Extension(StopWithin(stop_within.map(Into::into))))
-        .layer(idempotent(store))
+        .layer(idempotent(layer))
         // Added last, so outermost: what does not verify comes no further.
         .layer(middleware::from_fn(move |request: Request, next: Next| verify::<D>(pool.clone(), request, next)));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -72,13 +90,13 @@ async fn verify<D: Database>(pool: Pool<D>, request: Request, next: Next) -> Res
 }
 
 /// The second line: each thing that is told about an order runs once, in one transaction with its record.
-fn idempotent<D: Database>(store: SqlStore<D>) -> IdempotencyLayer {
+fn idempotent(layer: IdempotencyLayer) -> IdempotencyLayer {
     let say = |status, word: &'static str| {
         let mut response = Response::new(Bytes::from_static(word.as_bytes()));
         *response.status_mut() = status;
         Reply::fixed(response)
     };
-    IdempotencyLayer::transactional(store)
+    layer
         .route("payment-notices")
         // The merchant's own number. An order is told about more than once, so what is told belongs to the key.
         .key(key::all([key::json("/order"), key::json("/status")]))

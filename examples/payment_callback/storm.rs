@@ -13,7 +13,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Failure,
+    Books, Failure,
     platform::{Platform, Server},
     play::notice,
     shop::{Notice, Status},
@@ -46,7 +46,12 @@ struct Storm<'a> {
 }
 
 /// Gives back the server that is alive in the end.
-pub(crate) async fn storm(platform: &Platform, server: Server, url: &str, orders: usize) -> Result<Server, Failure> {
+pub(crate) async fn storm(
+    platform: &Platform,
+    server: Server,
+    books: &Books,
+    orders: usize,
+) -> Result<Server, Failure> {
     let mut queue: Vec<_> = (1..=orders).flat_map(deliveries).collect();
     let mut dice = Dice(1);
     for at in (1..queue.len()).rev() {
@@ -61,7 +66,7 @@ pub(crate) async fn storm(platform: &Platform, server: Server, url: &str, orders
         ends: Instant::now() + DEADLINE,
     };
     let senders = try_join_all((0..SENDERS).map(|_| storm.send()));
-    let (_, server) = tokio::try_join!(senders, storm.kill(server, url, total))?;
+    let (_, server) = tokio::try_join!(senders, storm.kill(server, books, total))?;
     Ok(server)
 }
 
@@ -139,13 +144,13 @@ impl Storm<'_> {
     }
 
     /// Kills the server in the middle, and starts another.
-    async fn kill(&self, mut server: Server, url: &str, total: usize) -> Result<Server, Failure> {
+    async fn kill(&self, mut server: Server, books: &Books, total: usize) -> Result<Server, Failure> {
         for death in 1..=DEATHS {
             while self.answers.load(Relaxed) < total * death / (DEATHS + 1) && Instant::now() < self.ends {
                 sleep(Duration::from_millis(1)).await;
             }
             server.kill().await?;
-            server = Server::start(url, None).await?;
+            server = Server::start(books, None).await?;
             self.platform.turn_to(server.address);
             println!("   killed and started again, after {} answers", self.answers.load(Relaxed));
         }

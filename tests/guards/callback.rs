@@ -38,3 +38,10 @@ async fn the_ledger_balances_on_mariadb() {
     sqlx::raw_sql("CREATE DATABASE tests").execute(&mut admin).await.unwrap();
     balances(&["--store", &format!("{url}/tests")]);
 }
+
+#[cfg(feature = "redis")]
+#[test]
+fn the_ledger_balances_behind_a_front() {
+    let front = crate::redis::Server::start(&[]);
+    balances(&["--front", &front.url()]);
+}

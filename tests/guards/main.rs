@@ -16,6 +16,10 @@ mod rules;
 mod mariadb;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(all(feature = "axum", feature = "json", feature = "redis", feature = "sqlite"))]
+#[path = "../redis/server.rs"]
+#[allow(dead_code)]
+mod redis;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 #[path = "../sql/server.rs"]
 mod server;
