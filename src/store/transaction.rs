@@ -9,9 +9,10 @@ use crate::value::{Claim, RecordKey, Settlement, StoreError};
 ///
 /// # Contract
 ///
-/// - [`enter`](Self::enter) answers from the record that others can see, without waiting for a lock; only where that
-///   lets the claim through it begins a transaction and writes a running record in it. Of any number of racers one at
-///   most gets a transaction; the others hear at once that it runs.
+/// - [`enter`](Self::enter) begins a transaction and writes a running record in it, without waiting for a lock. Of any
+///   number of racers one at most gets a transaction; the others hear at once that it runs.
+/// - What others can see is answered from: nobody hears that a key runs whose record is settled, however many ask for it
+///   at the same moment.
 /// - Nobody else sees the record before [`commit`](Transaction::commit). If the transaction ends otherwise, by
 ///   whatever way, there is no record and no effect.
 /// - A record that is committed by hand and has no answer is one whose outcome is unknown once its lease is over.

@@ -55,7 +55,7 @@ impl Driver for Postgres {
             format!("{} AND (SELECT pg_try_advisory_xact_lock(${}))", text.trim_end(), last + 1)
         },
     };
-    const TEXTS: Texts = texts!("postgres");
+    const TEXTS: Texts = Texts { open: Some(include_str!("postgres/open.sql")), ..texts!("postgres") };
     const OUTBOX: outbox::Texts = outbox_texts!("postgres");
     const CLAIMS_IN_ONE: bool = true;
     const ONE_WRITER: bool = false;

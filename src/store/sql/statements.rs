@@ -50,7 +50,8 @@ macro_rules! statements {
         #[derive(Clone, Copy, Debug)]
         pub struct Texts {
             pub(super) schema: &'static str,
-            pub(super) open: &'static str,
+            /// Where a claim in a transaction of the work is another one than `claim`.
+            pub(super) open: Option<&'static str>,
             $(pub(super) $name: &'static str,)*
         }
 
@@ -70,7 +71,7 @@ macro_rules! statements {
                 let enter = |text| statement(&(dialect.enter)(text), false);
                 Self {
                     $($name: statement(texts.$name, statements!(@$kind, texts.$name)),)*
-                    enter: Enter { open: statement(texts.open, false), begin: enter(texts.begin), take: enter(texts.take) },
+                    enter: Enter { open: texts.open.map_or_else(|| enter(texts.claim), |text| statement(text, false)), begin: enter(texts.begin), take: enter(texts.take) },
                 }
             }
         }
@@ -122,7 +123,7 @@ macro_rules! texts {
     ($folder:literal: $($name:ident),*) => {
         $crate::store::sql::statements::Texts {
             schema: include_str!(concat!($folder, "/schema.sql")),
-            open: include_str!(concat!($folder, "/open.sql")),
+            open: None,
             $($name: include_str!(concat!($folder, "/", stringify!($name), ".sql")),)*
         }
     };

@@ -46,8 +46,8 @@ enum Attempt<D: Driver> {
 impl<D: Driver> SqlStore<D> {
     /// First those that run here, then what all can see, then the database's word.
     ///
-    /// Nobody is refused for a lock that another one held before it was looked what that one has left: else duplicates of
-    /// a settled key would refuse one another.
+    /// Nobody is refused for a lock, or a place among those that run, before it was looked what is there: else duplicates
+    /// of a settled key would refuse one another.
     pub(super) async fn enter_transaction(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
         let id = self.space.id(key);
         let runner = self.shared.running.get(&id);
@@ -106,7 +106,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Whether the record is looked for before it is written.
     ///
-    /// A key that this process has not met is most likely free, and a look costs as much as the insert that would find
+    /// A key that this process has not met is most likely free, and a look costs as much as the insert that would find out
     /// otherwise. But where a transaction has to be waited for, so would an answer that is there.
     fn looks_first(&self, id: &[u8]) -> bool {
         D::ONE_WRITER || self.shared.met.has(id) || self.shared.seats.available_permits() == 0
