@@ -5,6 +5,7 @@ mod moody;
 
 use std::{future::ready, sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use tokio::time::{Instant, advance};
 use tower_idempotency::{
     Fingerprint, MemoryStore, Mismatch, RecordKey, StoreErrorKind, StoreVerb,
@@ -118,6 +119,17 @@ async fn a_spent_token_is_bound_in_the_front_too() {
     }
     assert_eq!(front.inner.stats().await.unwrap().settled, 1);
     assert_eq!(calls.calls(StoreVerb::Claim), 2);
+}
+
+/// Those that come while the key is being copied go on without a copy.
+#[tokio::test(start_paused = true)]
+async fn a_crowd_copies_once() {
+    let front = FaultyStore::new(MemoryStore::new());
+    let store = Front::new(front.clone(), MemoryStore::new());
+    settled(&store, &key(), "kept", HOUR).await;
+    front.faults().on(StoreVerb::Settle).delay(SECOND / 100);
+    join_all((0..20).map(|_| async { replays(&store, &key(), "kept").await })).await;
+    assert_eq!(front.faults().calls(StoreVerb::Settle), 1);
 }
 
 /// Issued, running and released records are no business of the front's.

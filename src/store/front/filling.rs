@@ -11,7 +11,8 @@ pub(super) struct Filling(Mutex<HashSet<RecordKey>>);
 
 impl Filling {
     pub(super) fn enter<'a>(&'a self, key: &'a RecordKey) -> Option<Turn<'a>> {
-        self.keys().insert(key.clone()).then_some(Turn { filling: self, key })
+        // Not `then_some`, which would make a turn that is not given, and drop it while the keys are locked.
+        self.keys().insert(key.clone()).then(|| Turn { filling: self, key })
     }
 
     fn keys(&self) -> MutexGuard<'_, HashSet<RecordKey>> {
@@ -28,5 +29,23 @@ pub(super) struct Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.filling.keys().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_copies_a_key() {
+        let filling = Filling::default();
+        let (one, other) = (RecordKey::new("/", None, "1").unwrap(), RecordKey::new("/", None, "2").unwrap());
+        let turn = filling.enter(&one);
+        assert!(turn.is_some());
+        assert!(filling.enter(&one).is_none());
+        assert!(filling.enter(&one).is_none());
+        assert!(filling.enter(&other).is_some());
+        drop(turn);
+        assert!(filling.enter(&one).is_some());
     }
 }
