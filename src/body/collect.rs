@@ -18,7 +18,7 @@ const UNTOLD: usize = 8 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) data: Bytes,
-    pub(crate) trailers: Option<HeaderMap>,
+    pub(crate) trailers: Option<Box<HeaderMap>>,
 }
 
 /// What was read of a body before it turned out to be longer than the limit.
@@ -43,7 +43,7 @@ where
 {
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
-    let mut trailers: Option<HeaderMap> = None;
+    let mut trailers: Option<Box<HeaderMap>> = None;
     if exceeds(body.size_hint().lower(), limit) {
         return Err(Failure::TooLong(Excess { read: first }));
     }

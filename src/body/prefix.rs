@@ -15,7 +15,7 @@ use super::{BoxError, RequestBody};
 pub(crate) struct Prefix<B> {
     body: Pin<Box<B>>,
     read: Vec<Bytes>,
-    trailers: Option<HeaderMap>,
+    trailers: Option<Box<HeaderMap>>,
     /// How much may still be read.
     left: usize,
     ended: bool,
@@ -85,7 +85,7 @@ where
                 }
                 Err(frame) => {
                     self.ended = true;
-                    self.trailers = frame.into_trailers().ok();
+                    self.trailers = frame.into_trailers().ok().map(Box::new);
                     Poll::Ready(None)
                 }
             },

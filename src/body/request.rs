@@ -25,8 +25,8 @@ pin_project! {
     #[derive(Debug)]
     enum Kind<B> {
         Passed { #[pin] body: B },
-        Whole { data: Option<Bytes>, trailers: Option<HeaderMap> },
-        Resumed { read: vec::IntoIter<Bytes>, trailers: Option<HeaderMap>, rest: Option<Pin<Box<B>>> },
+        Whole { data: Option<Bytes>, trailers: Option<Box<HeaderMap>> },
+        Resumed { read: vec::IntoIter<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<Pin<Box<B>>> },
     }
 }
 
@@ -43,7 +43,7 @@ impl<B> RequestBody<B> {
 
     /// A body of which the layer has read the beginning; with trailers, or without a rest, it was all of it.
     #[cfg(feature = "form")]
-    pub(crate) fn resumed(read: Vec<Bytes>, trailers: Option<HeaderMap>, rest: Option<Pin<Box<B>>>) -> Self {
+    pub(crate) fn resumed(read: Vec<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<Pin<Box<B>>>) -> Self {
         Self { kind: Kind::Resumed { read: read.into_iter(), trailers, rest } }
     }
 }
@@ -55,13 +55,16 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         match self.project().kind.project() {
             KindProjected::Passed { body } => body.poll_frame(cx),
-            KindProjected::Whole { data, trailers } => {
-                Poll::Ready(data.take().map(Frame::data).or_else(|| trailers.take().map(Frame::trailers)).map(Ok))
-            }
+            KindProjected::Whole { data, trailers } => Poll::Ready(
+                data.take()
+                    .map(Frame::data)
+                    .or_else(|| trailers.take().map(|trailers| Frame::trailers(*trailers)))
+                    .map(Ok),
+            ),
             KindProjected::Resumed { read, trailers, rest } => match (read.next(), rest) {
                 (Some(data), _) => Poll::Ready(Some(Ok(Frame::data(data)))),
                 (None, Some(rest)) => rest.as_mut().poll_frame(cx),
-                (None, None) => Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers)))),
+                (None, None) => Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(*trailers)))),
             },
         }
     }
@@ -80,22 +83,22 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
         match &self.kind {
             Kind::Passed { body } => body.size_hint(),
             Kind::Whole { data, trailers } => {
-                sizes(data.as_ref().map_or(0, Bytes::len), &SizeHint::with_exact(0), trailers.as_ref())
+                sizes(data.as_ref().map_or(0, Bytes::len), &SizeHint::with_exact(0), trailers.is_some())
             }
             Kind::Resumed { read, trailers, rest } => {
                 let rest = rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
-                sizes(read.as_slice().iter().map(Bytes::len).sum(), &rest, trailers.as_ref())
+                sizes(read.as_slice().iter().map(Bytes::len).sum(), &rest, trailers.is_some())
             }
         }
     }
 }
 
 /// Whoever passes the request on and knows its length leaves trailers out.
-fn sizes(read: usize, rest: &SizeHint, trailers: Option<&HeaderMap>) -> SizeHint {
+fn sizes(read: usize, rest: &SizeHint, trailers: bool) -> SizeHint {
     let read = read as u64;
     let mut hint = SizeHint::new();
     hint.set_lower(rest.lower().saturating_add(read));
-    if let Some(upper) = rest.upper().filter(|_| trailers.is_none()) {
+    if let Some(upper) = rest.upper().filter(|_| !trailers) {
         hint.set_upper(upper.saturating_add(read));
     }
     hint

@@ -16,7 +16,7 @@ pin_project! {
         B: Body,
     {
         head: Option<Bytes>,
-        trailers: Option<HeaderMap>,
+        trailers: Option<Box<HeaderMap>>,
         error: Option<B::Error>,
         rest: Option<Pin<Box<B>>>,
         #[pin]
@@ -30,7 +30,7 @@ impl<B: Body> ResponseBody<B> {
         Self { passed: Some(body), ..Self::whole(Bytes::new(), None) }
     }
 
-    pub(crate) fn whole(data: Bytes, trailers: Option<HeaderMap>) -> Self {
+    pub(crate) fn whole(data: Bytes, trailers: Option<Box<HeaderMap>>) -> Self {
         Self { head: Some(data).filter(|data| !data.is_empty()), trailers, error: None, rest: None, passed: None }
     }
 
@@ -63,7 +63,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
         if let Some(error) = this.error.take() {
             return Poll::Ready(Some(Err(error)));
         }
-        Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
+        Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(*trailers))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -106,7 +106,7 @@ mod tests {
         let whole = ResponseBody::<Inner>::whole(data.clone(), None);
         assert_eq!(whole.size_hint().exact(), Some(3));
         let trailers = HeaderMap::from_iter([("x-a".parse().unwrap(), "1".parse().unwrap())]);
-        let trailed = ResponseBody::<Inner>::whole(data.clone(), Some(trailers));
+        let trailed = ResponseBody::<Inner>::whole(data.clone(), Some(Box::new(trailers)));
         assert_eq!((trailed.size_hint().exact(), trailed.size_hint().lower()), (None, 3));
         let trailed = trailed.collect().await.unwrap();
         assert_eq!(trailed.trailers().unwrap()["x-a"], "1");

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
@@ -48,55 +48,59 @@ impl Engine {
     ///
     /// Dropped while the claim is on its way, the claim is released in the background; dropped while it waits,
     /// nothing is left behind.
-    pub(crate) async fn admit<'a>(
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    pub(crate) fn admit<'a>(
         &'a self,
         work: &'a Work,
         key: &'a RecordKey,
         claim: &'a Claim,
         stage: Stage,
         patience: Duration,
-    ) -> Admission<'a> {
-        if let Some(transactions) = &self.transactions {
-            return self.enter(&**transactions, work, key, claim, stage, patience).await;
-        }
-        let start = Instant::now();
-        let mut sent = start;
-        let mut pause = PAUSES.0;
-        let mut running = None;
-        // A grant that comes when its lease is over may have been taken over already.
-        let limit = self.store_timeout.min(claim.lease);
-        loop {
-            let ghost = Ghost::new(self, work, key, claim);
-            let claimed = match bounded(self.store.claim(key, claim), limit).await {
-                Ok(claimed) => claimed,
-                Err(error) => {
-                    self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
-                    if error.is_without_effect() {
-                        ghost.laid();
+    ) -> impl Future<Output = Admission<'a>> {
+        async move {
+            if let Some(transactions) = &self.transactions {
+                return Box::pin(self.enter(&**transactions, work, key, claim, stage, patience)).await;
+            }
+            let start = Instant::now();
+            let mut sent = start;
+            let mut pause = PAUSES.0;
+            let mut running = None;
+            // A grant that comes when its lease is over may have been taken over already.
+            let limit = self.store_timeout.min(claim.lease);
+            loop {
+                let ghost = Ghost::new(self, work, key, claim);
+                let claimed = match bounded(self.store.claim(key, claim), limit).await {
+                    Ok(claimed) => claimed,
+                    Err(error) => {
+                        self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
+                        if error.is_without_effect() {
+                            ghost.laid();
+                        }
+                        return Admission::Failed { error, running };
                     }
-                    return Admission::Failed { error, running };
-                }
-            };
-            ghost.laid();
-            match claimed {
-                Claimed::Granted(granted) => {
-                    work.claimed(key, stage);
-                    let (attempt, takeover) = (granted.attempt, granted.takeover);
-                    self.report(&Event::Claimed { key, attempt, takeover });
-                    return Admission::Run(Run::new(self, work, key, claim, granted, sent));
-                }
-                Claimed::Running { holder, left } => {
-                    running = Some(left);
-                    let within = patience.saturating_sub(start.elapsed()).min(left);
-                    if within.is_zero() {
-                        return Admission::Running(left);
+                };
+                ghost.laid();
+                match claimed {
+                    Claimed::Granted(granted) => {
+                        work.claimed(key, stage);
+                        let (attempt, takeover) = (granted.attempt, granted.takeover);
+                        self.report(&Event::Claimed { key, attempt, takeover });
+                        return Admission::Run(Run::new(self, work, key, claim, granted, sent));
                     }
-                    if !self.wait(key, holder, within, pause).await {
-                        pause = (pause * 2).min(PAUSES.1);
+                    Claimed::Running { holder, left } => {
+                        running = Some(left);
+                        let within = patience.saturating_sub(start.elapsed()).min(left);
+                        if within.is_zero() {
+                            return Admission::Running(left);
+                        }
+                        // Boxed, like all that most requests do not need: each of them would have room for it.
+                        if !Box::pin(self.wait(key, holder, within, pause)).await {
+                            pause = (pause * 2).min(PAUSES.1);
+                        }
+                        sent = Instant::now();
                     }
-                    sent = Instant::now();
+                    ended => return ended.into(),
                 }
-                ended => return ended.into(),
             }
         }
     }

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{future::Future, pin::pin, time::Duration};
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
@@ -23,7 +23,8 @@ pub(crate) enum Ending {
     Unknown,
 }
 
-pub(super) enum How {
+/// How a run is to end.
+pub(crate) enum How {
     Settle(Settlement),
     Release(Release),
 }
@@ -39,29 +40,37 @@ impl How {
 
 impl Run<'_> {
     /// Ends the run with an answer, or with `None` as a tombstone.
-    pub(crate) async fn settle(self, payload: Option<Bytes>, retention: Duration) -> Ending {
-        let claimant = self.claim.claimant;
-        self.finish(How::Settle(Settlement::new(claimant, payload, retention))).await
+    pub(crate) fn settlement(&self, payload: Option<Bytes>, retention: Duration) -> How {
+        How::Settle(Settlement::new(self.claim.claimant, payload, retention))
     }
 
     /// Ends the run without an answer, so that the next try runs.
-    pub(crate) async fn release(self, keep: Duration) -> Ending {
-        let claimant = self.claim.claimant;
-        self.finish(How::Release(Release::new(claimant, keep))).await
+    pub(crate) fn release(&self, keep: Duration) -> How {
+        How::Release(Release::new(self.claim.claimant, keep))
     }
 
+    /// Ends the run.
+    ///
     /// Tries for the store timeout; after that, or without a client, goes on for as long as a leftover may.
-    async fn finish(mut self, how: How) -> Ending {
-        // From here on it has to be finished, attached or not.
-        self.work.enter(Stage::Claimed);
-        self.ending = true;
-        if let Some(transaction) = self.transaction.take() {
-            return self.end(transaction, how).await;
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    pub(crate) fn finish(mut self, how: How) -> impl Future<Output = Ending> {
+        async move {
+            // From here on it has to be finished, attached or not.
+            self.work.enter(Stage::Claimed);
+            self.ending = true;
+            if let Some(transaction) = self.transaction.take() {
+                return Box::pin(self.end(transaction, how)).await;
+            }
+            let start = Instant::now();
+            match self.try_once(&how, self.engine.store_timeout).await {
+                Some(ending) => ending,
+                None => Box::pin(self.insist(how, start)).await,
+            }
         }
-        let start = Instant::now();
-        if let Some(ending) = self.try_once(&how, self.engine.store_timeout).await {
-            return ending;
-        }
+    }
+
+    /// The store has failed once.
+    async fn insist(mut self, how: How, start: Instant) -> Ending {
         let mut pause = Duration::from_millis(20);
         loop {
             let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
@@ -72,7 +81,7 @@ impl Run<'_> {
             if left.is_zero() {
                 break;
             }
-            self.hold(sleep(pause)).await;
+            self.hold(pin!(sleep(pause))).await;
             if let Some(ending) = self.try_once(&how, left).await {
                 return ending;
             }
@@ -93,7 +102,7 @@ impl Run<'_> {
             How::Settle(settlement) => engine.store.settle(key, settlement),
             How::Release(release) => engine.store.release(key, release),
         };
-        match self.hold(bounded(answer, limit)).await {
+        match self.hold(pin!(bounded(answer, limit))).await {
             Ok(Finished::Done | Finished::AlreadyDone) => {
                 engine.report(&match how {
                     How::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
@@ -131,7 +140,7 @@ impl Run<'_> {
             let mut run = Run { ending: true, ..Run::new(&engine, &work, &key, &claim, granted, renewed) };
             let mut pause = Duration::from_millis(100);
             loop {
-                run.hold(sleep(pause)).await;
+                run.hold(pin!(sleep(pause))).await;
                 if run.try_once(&how, engine.store_timeout).await.is_some() {
                     return;
                 }

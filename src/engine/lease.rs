@@ -1,7 +1,6 @@
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
-    task::Poll,
+    pin::Pin,
     time::Duration,
 };
 
@@ -43,16 +42,17 @@ impl<'a> Run<'a> {
     /// Goes on with `future` and renews the lease meanwhile, three times within its length.
     ///
     /// The work comes first at each turn, and what is ready at once costs no timer.
-    pub(crate) async fn hold<T>(&mut self, future: impl Future<Output = T>) -> T {
-        let mut future = pin!(future);
-        let mut beats = self.transaction.is_none();
-        let mut heartbeat = pin!(self.heartbeat());
-        poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(output),
-            Poll::Pending => {
-                beats = beats && heartbeat.as_mut().poll(cx).is_pending();
-                Poll::Pending
+    pub(crate) async fn hold<T>(&mut self, mut future: Pin<&mut impl Future<Output = T>>) -> T {
+        let mut idle = Some(self).filter(|run| run.transaction.is_none());
+        let mut heartbeat = None;
+        poll_fn(|cx| {
+            let polled = future.as_mut().poll(cx);
+            if polled.is_pending() {
+                // Boxed, and not made before it is needed: most of the size of a request would be that of its renewals.
+                heartbeat = heartbeat.take().or_else(|| idle.take().map(|run| Box::pin(run.heartbeat())));
+                heartbeat.take_if(|heartbeat| heartbeat.as_mut().poll(cx).is_ready());
             }
+            polled
         })
         .await
     }

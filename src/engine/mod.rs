@@ -26,7 +26,7 @@ use crate::{
 pub use self::leftovers::Leftovers;
 pub(crate) use self::{
     admit::Admission,
-    finish::Ending,
+    finish::{Ending, How},
     lease::Run,
     perform::{Errand, Fate, Performed},
     task::Task,

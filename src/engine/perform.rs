@@ -1,4 +1,4 @@
-use std::{future::Future, panic::resume_unwind, time::Duration};
+use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;
 
@@ -91,7 +91,7 @@ impl Run<'_> {
         let keeps_panics = policy.keeps_panics() && started.slot.is_none();
         // Inside the future, so that what panics before it is polled is caught as well.
         let job = async move { job(started).await };
-        let (outcome, fate) = match self.hold(CatchUnwind::new(job)).await {
+        let (outcome, fate) = match self.hold(pin!(CatchUnwind::new(job))).await {
             Ok((outcome, fate)) => (Ok(outcome), fate),
             // Without its caller the work has lost its task-locals, which may be why it panicked.
             Err(panic) if work.is_leftover() && !keeps_panics => resume_unwind(panic),
@@ -102,10 +102,11 @@ impl Run<'_> {
             Some(Retain::For(retention)) => retention,
             _ => policy.retention,
         };
-        let ending = match fate {
-            Fate::Settle(payload) => self.settle(payload, retention).await,
-            Fate::Release(keep) => self.release(keep).await,
+        let how = match fate {
+            Fate::Settle(payload) => self.settlement(payload, retention),
+            Fate::Release(keep) => self.release(keep),
         };
+        let ending = self.finish(how).await;
         match (outcome, ending) {
             (Err(panic), _) => resume_unwind(panic),
             (Ok(outcome), Ending::Recorded | Ending::Unrecorded) => Performed::Ran(outcome),

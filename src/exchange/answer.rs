@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Response, StatusCode,
+    HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
     response::Parts,
 };
@@ -19,12 +19,6 @@ use crate::{
     value::{Answer, Retain, Wishes},
 };
 
-/// An answer of the handler's, and what becomes of the record.
-pub(super) struct Handled<B: Body> {
-    pub(super) response: Response<ResponseBody<B>>,
-    pub(super) fate: Fate,
-}
-
 /// What becomes of the record.
 pub(super) enum Fate {
     /// Settled, with the answer or as a tombstone.
@@ -35,41 +29,44 @@ pub(super) enum Fate {
 
 impl Exchange {
     /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
-    pub(super) async fn take_in<B>(&self, response: Response<B>, work: &Work, token: Option<&Shown>) -> Handled<B>
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    pub(super) fn take_in<B>(
+        &self,
+        head: &mut Parts,
+        body: B,
+        work: &Work,
+        token: Option<&Shown>,
+    ) -> impl Future<Output = (ResponseBody<B>, Fate)>
     where
         B: Body<Data = Bytes>,
     {
-        let (mut parts, body) = response.into_parts();
-        let wishes = work.wishes();
-        if self.passes_through(&parts, &body, wishes) {
-            let fate = self.fate(&parts, None, wishes);
-            return Handled { response: Response::from_parts(parts, ResponseBody::passed(body)), fate };
-        }
-        // Boxed, so that its rest can be passed on after a look at its beginning.
-        let mut body = Box::pin(body);
-        let read = collect(body.as_mut(), self.policy.response_limit).await;
-        // The handler's body may have been running until now.
-        let wishes = work.wishes();
-        match read {
-            Ok(whole) => {
-                let mut fate = self.fate(&parts, Some(&whole), wishes);
-                if matches!(fate, Fate::Release) && wishes.retain.is_none() {
-                    fate = self.replace(&mut parts, &whole, token).await;
-                }
-                let Collected { data, trailers } = whole;
-                Handled { response: Response::from_parts(parts, ResponseBody::whole(data, trailers)), fate }
+        async move {
+            let wishes = work.wishes();
+            if self.passes_through(head, &body, wishes) {
+                return (ResponseBody::passed(body), self.fate(head, None, wishes));
             }
-            Err(failure) => {
-                let fate = match &failure {
+            // Boxed, so that its rest can be passed on after a look at its beginning.
+            let mut body = Box::pin(body);
+            let read = collect(body.as_mut(), self.policy.response_limit).await;
+            // The handler's body may have been running until now.
+            let wishes = work.wishes();
+            match read {
+                Ok(whole) => {
+                    let mut fate = self.fate(head, Some(&whole), wishes);
+                    if matches!(fate, Fate::Release) && wishes.retain.is_none() {
+                        fate = Box::pin(self.replace(head, &whole, token)).await;
+                    }
+                    (ResponseBody::whole(whole.data, whole.trailers), fate)
+                }
+                Err(Failure::TooLong(Excess { read })) => {
+                    (ResponseBody::resumed(read, body), self.fate(head, None, wishes))
+                }
+                Err(Failure::Broken(Excess { read }, error)) => {
                     // It can still be undone.
-                    Failure::Broken(..) if self.engine.transactions.is_some() => Fate::Release,
-                    _ => self.fate(&parts, None, wishes),
-                };
-                let body = match failure {
-                    Failure::TooLong(Excess { read }) => ResponseBody::resumed(read, body),
-                    Failure::Broken(Excess { read }, error) => ResponseBody::broken(read, error),
-                };
-                Handled { response: Response::from_parts(parts, body), fate }
+                    let undone = self.engine.transactions.is_some();
+                    let fate = if undone { Fate::Release } else { self.fate(head, None, wishes) };
+                    (ResponseBody::broken(read, error), fate)
+                }
             }
         }
     }
@@ -95,7 +92,7 @@ impl Exchange {
             status: parts.status,
             headers: &parts.headers,
             body: body.map_or(&b""[..], |body| &body.data),
-            trailers: body.and_then(|body| body.trailers.as_ref()),
+            trailers: body.and_then(|body| body.trailers.as_deref()),
         };
         let by_policy = || parts.status == StatusCode::SWITCHING_PROTOCOLS || self.policy.keep.keeps(&answer);
         let retention = match wishes.retain {

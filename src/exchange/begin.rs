@@ -30,10 +30,10 @@ pub(super) struct Asked {
     pub(super) key: RecordKey,
     pub(super) claim: Claim,
     /// The token that names the operation, where one does.
-    pub(super) token: Option<Shown>,
+    pub(super) token: Option<Box<Shown>>,
 }
 
-type Named = (RecordKey, Option<Shown>);
+type Named = (RecordKey, Option<Box<Shown>>);
 
 enum Name {
     Known(Named),
@@ -120,7 +120,7 @@ impl Exchange {
                 (self.named(parts, scope.as_deref(), &key)?, self.fingerprint.of(parts, body)?)
             }
         };
-        let memory = self.memory(token.as_ref()).unwrap_or_default();
+        let memory = self.memory(token.as_deref()).unwrap_or_default();
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon().max(memory));
         claim.fingerprint = fingerprint;
         claim.caller = caller;
@@ -171,7 +171,7 @@ impl Exchange {
     /// The operation, and the token that names it.
     fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<Named, Refusal> {
         if let Some(rule) = &self.tokens {
-            return rule.look_at(key, scope).map(|(key, shown)| (key, Some(shown)));
+            return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
         }
         let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
         Ok((RecordKey::new(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))

@@ -9,6 +9,9 @@ use crate::body::Collected;
 
 const VERSION: u8 = 1;
 
+/// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built anew.
+const ADDED: usize = 3;
+
 /// An answer that was kept.
 #[derive(Debug)]
 pub(super) struct Kept {
@@ -20,8 +23,7 @@ pub(super) struct Kept {
 /// Packs an answer, without the headers that are not kept.
 pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, kept: &KeptHeaders) -> Bytes {
     let fields = || headers.iter().filter(|(name, _)| kept.keeps(name, headers));
-    let none = HeaderMap::new();
-    let trailers = || body.trailers.as_ref().unwrap_or(&none).iter();
+    let trailers = || body.trailers.iter().flat_map(|trailers| trailers.iter());
     let (field_count, trailer_count) = (fields().count(), trailers().count());
     let length = 3 + fields_length(field_count, fields()) + fields_length(trailer_count, trailers()) + body.data.len();
     let mut out = Vec::with_capacity(length);
@@ -39,12 +41,12 @@ pub(super) fn decode(payload: &Bytes) -> Option<Kept> {
     let [VERSION, high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
     let mut rest = payload.slice(3..);
-    let headers = take_fields(&mut rest)?;
+    let headers = take_fields(&mut rest, ADDED)?;
     if status.is_informational() || headers.keys().any(is_of_the_message) {
         // A server would not know how to send it.
         return None;
     }
-    let trailers = Some(take_fields(&mut rest)?).filter(|trailers| !trailers.is_empty());
+    let trailers = Some(take_fields(&mut rest, 0)?).filter(|trailers| !trailers.is_empty()).map(Box::new);
     Some(Kept { status, headers, body: Collected { data: rest, trailers } })
 }
 
@@ -64,10 +66,11 @@ fn put_fields<'a>(out: &mut Vec<u8>, count: usize, fields: impl Iterator<Item = 
     }
 }
 
-fn take_fields(rest: &mut Bytes) -> Option<HeaderMap> {
+/// Takes fields, with room for `more` of them.
+fn take_fields(rest: &mut Bytes, more: usize) -> Option<HeaderMap> {
     let count = take_varint(rest)?;
     // Each field takes two bytes at least, and a map has its own bound.
-    let mut fields = HeaderMap::try_with_capacity(count.min(rest.len() / 2)).ok()?;
+    let mut fields = HeaderMap::try_with_capacity(count.min(rest.len() / 2) + more).ok()?;
     for _ in 0..count {
         let name = HeaderName::from_bytes(&take_part(rest)?).ok()?;
         let value = HeaderValue::from_maybe_shared(take_part(rest)?).ok()?;
@@ -125,7 +128,7 @@ mod tests {
         headers.insert("x-long", HeaderValue::from_str(&"v".repeat(300)).unwrap());
         headers.insert("x-bytes", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
         let trailers = HeaderMap::from_iter([("x-checksum".parse().unwrap(), "abc".parse().unwrap())]);
-        (headers, Collected { data: Bytes::from_static(b"\0body"), trailers: Some(trailers) })
+        (headers, Collected { data: Bytes::from_static(b"\0body"), trailers: Some(Box::new(trailers)) })
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod answer;
 mod begin;
 mod codec;
 mod future;
+mod handle;
 mod headers;
 mod issuing;
 mod operation;

@@ -4,11 +4,14 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::EXPECT};
 use http_body::Body;
 
-use super::{Exchange, codec::Kept};
+use super::{
+    Asked, Exchange,
+    codec::{self, Kept},
+};
 use crate::{
     body::{BoxError, ResponseBody, drain},
     problem,
-    value::{Event, RecordKey, Refusal, Reply},
+    value::{Event, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning},
 };
 
 /// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
@@ -36,6 +39,41 @@ impl Exchange {
         }
         response.headers_mut().insert(self.marker.clone(), HeaderValue::from_static("true"));
         response
+    }
+
+    pub(super) fn running<R: Body>(&self, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
+        let refusal = Refusal::InProgress(left);
+        match &self.policy.while_running {
+            WhileRunning::Respond(reply) => self.respond(key, reply, Some(&refusal)),
+            _ => self.refuse(Some(key), &refusal),
+        }
+    }
+
+    pub(super) fn duplicate<R: Body>(&self, asked: &Asked, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+        let Asked { key, token, .. } = asked;
+        if let Some(failed) = self.replaced(payload, token.as_deref()) {
+            return self.replay(key, failed);
+        }
+        match &self.policy.on_duplicate {
+            OnDuplicate::Replay => match payload.and_then(codec::decode) {
+                Some(kept) => self.replay(key, kept),
+                None => self.refuse(Some(key), &Refusal::NotRetained),
+            },
+            OnDuplicate::Reject if self.tokens.is_some() => self.refuse(Some(key), &Refusal::TokenUsed),
+            OnDuplicate::Reject => self.refuse(Some(key), &Refusal::Duplicate),
+            OnDuplicate::Respond(reply) => self.respond(key, reply, None),
+        }
+    }
+
+    /// The claim was lost by the time the handler ended: its client gets what the record says.
+    pub(super) fn late<R: Body>(&self, asked: &Asked, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
+        let Asked { key, claim, .. } = asked;
+        let same = |record: &Record| record.fingerprint == claim.fingerprint && record.caller == claim.caller;
+        match record.filter(|record| same(record)) {
+            Some(record) if record.state == State::Settled => self.duplicate(asked, record.payload.as_ref()),
+            Some(record) => self.running(key, record.lease_left),
+            None => self.running(key, Duration::ZERO),
+        }
     }
 
     /// Gives an answer of the application's own, which says when to come again where `refusal` is one that passes.

@@ -9,8 +9,14 @@ pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
 
 /// The boundary of a `multipart/form-data` body (RFC 7578; RFC 2046, section 5.1.1).
 pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
+    const MULTIPART: &[u8] = b"multipart/form-data";
+    let content_type = headers.get(CONTENT_TYPE)?.as_bytes().trim_ascii_start();
+    if !content_type.get(..MULTIPART.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(MULTIPART)) {
+        // Most requests, told apart without a look at each byte.
+        return None;
+    }
     let mut parts = parts(headers);
-    if !parts.next()?.eq_ignore_ascii_case(b"multipart/form-data") {
+    if !parts.next()?.eq_ignore_ascii_case(MULTIPART) {
         return None;
     }
     parts.find_map(|parameter| {

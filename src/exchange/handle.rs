@@ -1,0 +1,104 @@
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body::Body;
+use tower_service::Service;
+
+use super::{Asked, Exchange, Operation, answer::Fate, codec, run::whole_request, token::Shown};
+use crate::{
+    body::{Collected, RequestBody, ResponseBody},
+    engine::{CatchUnwind, Ending, How, Run, Work},
+    problem,
+    value::Refusal,
+};
+
+/// What came of what may have panicked.
+type Caught<T> = Result<T, Box<dyn Any + Send>>;
+
+impl Exchange {
+    /// Runs the handler under its claim and ends the claim.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    pub(super) fn handle<S, B, R>(
+        self: &Arc<Self>,
+        mut run: Run<'_>,
+        work: &Arc<Work>,
+        asked: &Asked,
+        inner: &mut S,
+        parts: &mut Parts,
+        body: RequestBody<B>,
+    ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        R: Body<Data = Bytes>,
+    {
+        async move {
+            let Asked { key, token, .. } = asked;
+            let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
+            parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
+            let issued = self.let_issue(parts, token.as_deref());
+            let handling = async {
+                let request = whole_request(parts, body);
+                let (mut head, body) = inner.call(request).await?.into_parts();
+                if let Some(issued) = issued {
+                    issued.mark(&mut head.headers);
+                }
+                let (body, fate) = self.take_in(&mut head, body, work, token.as_deref()).await;
+                Ok((Response::from_parts(head, body), fate))
+            };
+            // Gone by the time the run is ended.
+            let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
+            let (answer, fate) = self.told_apart(handled, work);
+            let how = self.end_of(&run, fate, token.as_deref());
+            let ending = run.finish(how).await;
+            match (answer, ending) {
+                (Err(panic), _) => resume_unwind(panic),
+                (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
+                (Ok(_), Ending::Lost(record)) => Ok(self.late(asked, record)),
+                (Ok(_), Ending::RolledBack) => Ok(self.refuse(Some(key), &Refusal::RolledBack)),
+                (Ok(_), Ending::Unknown) => Ok(self.refuse(Some(key), &Refusal::CommitUnknown)),
+            }
+        }
+    }
+
+    /// What the client gets, unless the store knows better, and what becomes of the record.
+    fn told_apart<T, E>(&self, handled: Caught<Result<(T, Fate), E>>, work: &Work) -> (Caught<Result<T, E>>, Fate) {
+        match handled {
+            Ok(Ok((response, fate))) => (Ok(Ok(response)), fate),
+            Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure()),
+            // Without its client the work has lost its task-locals, which may be why it panicked.
+            Err(panic) if work.is_leftover() && !self.policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) => (Err(panic), self.fate_of_failure()),
+        }
+    }
+
+    /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
+    fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&Shown>) -> How {
+        let memory = self.memory(token);
+        match fate {
+            Fate::Settle(payload, retention) => run.settlement(payload, memory.unwrap_or(retention)),
+            Fate::Release => run.release(memory.unwrap_or_else(|| self.policy.released_for())),
+        }
+    }
+
+    /// What becomes of the record where the handler gave no answer.
+    fn fate_of_failure(&self) -> Fate {
+        // What a transaction has done is rolled back with its claim, whatever the policy keeps.
+        if !self.policy.keeps_panics() || self.engine.transactions.is_some() {
+            return Fate::Release;
+        }
+        let refusal = Refusal::HandlerFailed;
+        // A renderer that panics in its turn must not cost the record.
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(&refusal)));
+        let rendered = rendered.unwrap_or_else(|_| problem::render(&refusal, &self.problem_base));
+        let (parts, data) = rendered.into_parts();
+        let body = Collected { data, trailers: None };
+        Fate::Settle(Some(codec::encode(parts.status, &parts.headers, &body, &self.headers)), self.policy.retention)
+    }
+}
