@@ -16,6 +16,8 @@ mod refusing;
 mod sentinel;
 mod server;
 mod suite;
+#[cfg(feature = "redis-tls")]
+mod tls;
 mod waiting;
 
 use std::time::Duration;
