@@ -6,7 +6,7 @@ use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener},
     path::PathBuf,
-    process::Command,
+    process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
     time::Duration,
@@ -28,10 +28,10 @@ impl Authority {
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tower-idempotency-authority-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
-        let authority = Self(env::temp_dir().join(name));
+        let authority = Self(env::temp_dir().join(&name));
         fs::create_dir_all(&authority.0).unwrap();
         fs::write(authority.0.join("config"), "[req]\ndistinguished_name = name\n[name]\n").unwrap();
-        authority.make("authority", &["-addext", "basicConstraints=critical,CA:TRUE"]);
+        authority.make("authority", &name, &["-addext", "basicConstraints=critical,CA:TRUE"]);
         authority
     }
 
@@ -43,12 +43,12 @@ impl Authority {
     fn certificate(&self, name: &str, host: &str) -> (String, String) {
         let host = format!("subjectAltName={host}");
         let signed = ["-CA", "authority.pem", "-CAkey", "authority.key", "-addext", &host];
-        self.make(name, &[&signed[..], &["-addext", "basicConstraints=CA:FALSE"]].concat());
+        self.make(name, name, &[&signed[..], &["-addext", "basicConstraints=CA:FALSE"]].concat());
         (self.read(&format!("{name}.pem")), self.read(&format!("{name}.key")))
     }
 
-    fn make(&self, name: &str, more: &[&str]) {
-        let (key, pem, subject) = (format!("{name}.key"), format!("{name}.pem"), format!("/CN={name}"));
+    fn make(&self, name: &str, subject: &str, more: &[&str]) {
+        let (key, pem, subject) = (format!("{name}.key"), format!("{name}.pem"), format!("/CN={subject}"));
         let made = Command::new("openssl")
             .args(["req", "-x509", "-config", "config", "-days", "1", "-nodes", "-newkey", "ec"])
             .args(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", &subject, "-keyout", &key, "-out", &pem])
@@ -81,7 +81,11 @@ struct Guarded {
 
 impl Guarded {
     fn start(host: &str, flags: &str) -> Self {
-        let (server, authority) = (Server::start(&[]), Authority::new());
+        Self::guard(Server::start(&[]), host, flags)
+    }
+
+    fn guard(server: Server, host: &str, flags: &str) -> Self {
+        let authority = Authority::new();
         authority.certificate("server", host);
         assert!(server.tell("ACL SETUSER app on >a-secret ~* &* +@all").starts_with("+OK"));
         let file = |name| authority.0.join(name).display().to_string();
@@ -239,4 +243,82 @@ async fn what_is_no_certificate_is_told() {
     let (_, other) = Authority::new().certificate("client", HERE);
     let builder = RedisStore::builder().client_certificate(certificate, other);
     refused(&builder.connect(url).await.unwrap_err(), "set up");
+}
+
+#[cfg(feature = "redis-cluster")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster() {
+    let alone = Server::start(&["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
+    let server = Guarded::guard(alone, HERE, "tls-auth-clients no tls-cluster yes");
+    for command in
+        [format!("CONFIG SET cluster-announce-tls-port {}", server.port), "CLUSTER ADDSLOTSRANGE 0 16383".into()]
+    {
+        assert!(server.server.tell(&command).starts_with("+OK"));
+    }
+    let serves = || server.server.tell("CLUSTER INFO").contains("cluster_state:ok");
+    for _ in 0..200 {
+        if serves() {
+            break;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert!(serves());
+    let url = server.url().replace("rediss://", "rediss-cluster://");
+    let store = RedisStore::builder().root_certificates(server.authority.pem()).connect(&url).await.unwrap();
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+    let stranger = RedisStore::builder().root_certificates(Authority::new().pem());
+    let error = stranger.connect(&url).await.unwrap_err();
+    assert!(error.is_without_effect(), "{error:?}");
+    let shown = all_that_is_shown(&error);
+    assert!(shown.contains("certificate") && !shown.contains("secret"), "{shown}");
+}
+
+#[cfg(feature = "redis-sentinel")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_of_sentinels() {
+    let server = Guarded::for_all();
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    let file = |name| server.authority.0.join(name).display().to_string();
+    let rules = format!(
+        "port 0\ntls-port {port}\nbind 127.0.0.1\nloglevel warning\ntls-replication yes\ntls-auth-clients no\n\
+         tls-ca-cert-file {}\ntls-cert-file {}\ntls-key-file {}\nsentinel monitor shop 127.0.0.1 {} 1\n",
+        file("authority.pem"),
+        file("server.pem"),
+        file("server.key"),
+        server.port
+    );
+    fs::write(server.authority.0.join("sentinel.conf"), rules).unwrap();
+    let _sentinel = Sentinel(
+        Command::new("redis-server")
+            .arg(file("sentinel.conf"))
+            .arg("--sentinel")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let url = format!("rediss-sentinel://app:a-secret@127.0.0.1:{port}/shop");
+    let mut tries = 0;
+    let store = loop {
+        match RedisStore::builder().root_certificates(server.authority.pem()).connect(&url).await {
+            Ok(store) => break store,
+            Err(error) => assert!(error.is_temporary() && tries < 200, "{error:?}"),
+        }
+        tries += 1;
+        sleep(Duration::from_millis(50)).await;
+    };
+    suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+    let stranger = RedisStore::builder().root_certificates(Authority::new().pem());
+    refused(&stranger.connect(&url).await.unwrap_err(), "not trusted");
+}
+
+/// Ended by its own number.
+#[cfg(feature = "redis-sentinel")]
+struct Sentinel(std::process::Child);
+
+#[cfg(feature = "redis-sentinel")]
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

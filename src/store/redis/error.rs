@@ -1,3 +1,5 @@
+use std::error::Error;
+
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::value::{StoreError, StoreErrorKind};
@@ -90,7 +92,7 @@ impl From<Trouble> for StoreError {
                     (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
                     (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
                     // Whatever else it may be, such as too many clients, may pass.
-                    _ if error.is_connection_dropped() => (
+                    _ if error.is_connection_dropped() && error.source().is_some() => (
                         Unavailable,
                         "Redis closed the connection without a word, as it does where its port is for TLS alone",
                     ),
