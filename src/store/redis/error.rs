@@ -51,6 +51,11 @@ impl Trouble {
         matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
     }
 
+    /// The server is a replica.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.error().and_then(RedisError::code) == Some("READONLY")
+    }
+
     /// The key is, or is about to be, on another server of the cluster.
     pub(super) fn is_elsewhere(&self) -> bool {
         matches!(self.error().and_then(RedisError::code), Some("MOVED" | "ASK" | "TRYAGAIN"))
