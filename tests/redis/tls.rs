@@ -255,14 +255,14 @@ async fn a_cluster() {
     {
         assert!(server.server.tell(&command).starts_with("+OK"));
     }
-    let serves = || server.server.tell("CLUSTER INFO").contains("cluster_state:ok");
+    let is_up = || server.server.tell("CLUSTER INFO").contains("cluster_state:ok");
     for _ in 0..200 {
-        if serves() {
+        if is_up() {
             break;
         }
         sleep(Duration::from_millis(50)).await;
     }
-    assert!(serves());
+    assert!(is_up());
     let url = server.url().replace("rediss://", "rediss-cluster://");
     let store = RedisStore::builder().root_certificates(server.authority.pem()).connect(&url).await.unwrap();
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
