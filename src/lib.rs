@@ -83,7 +83,7 @@
 //! | `redis` | no | [`RedisStore`] |
 //! | `redis-cluster` | no | `RedisStore` on a Redis Cluster |
 //! | `redis-sentinel` | no | `RedisStore` on a master that Redis Sentinel watches |
-//! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system |
+//! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system or others |
 //! | `postgres` | no | `PostgresStore`; it needs Rust 1.94, as do the two below |
 //! | `mysql` | no | `MySqlStore`, for MariaDB and MySQL |
 //! | `sqlite` | no | `SqliteStore`, on a file, with no server |

@@ -2,9 +2,14 @@
 
 mod nodes;
 
-use std::{collections::HashSet, future::ready, time::Duration};
+use std::{
+    collections::HashSet,
+    future::ready,
+    time::{Duration, Instant},
+};
 
 use redis::cluster::ClusterClient;
+use tokio::time::timeout;
 use tower_idempotency::{
     RecordKey, RedisStore, StoreErrorKind,
     store::{Claimed, Filter, Finished, Operator, Settlement, State, Store},
@@ -103,6 +108,36 @@ async fn whoever_waits_is_woken_by_a_message_in_the_slot() {
         assert!(matches!(store.settle(&key, &settlement(&first)).await.unwrap(), Finished::Done));
         tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap().unwrap();
     }
+}
+
+/// Whoever gives up while it listens does not leave the others deaf.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stands_still_keeps_no_message_of_the_others_back() {
+    let nodes = Nodes::start();
+    let (store, other) = (nodes.store().await, nodes.store().await);
+    let (there, still): (Vec<_>, Vec<_>) =
+        (0..40).map(|n| key(&n.to_string())).partition(|key| !nodes.owned_by_first(slot(key)));
+    let first = claim();
+    granted(&store, &there[0], &first).await;
+    let waiting = {
+        let (other, key, holder) = (other.clone(), there[0].clone(), first.claimant);
+        tokio::spawn(async move {
+            other.changed(&key, holder, MINUTE).await.unwrap();
+            Instant::now()
+        })
+    };
+    let owner = nodes.owner(slot(&there[0]));
+    eventually("somebody subscribes", async || owner.tell("PUBSUB SHARDCHANNELS").contains("idem{")).await;
+    nodes.masters()[0].pause();
+    for key in &still[..3] {
+        let _ = timeout(Duration::from_millis(20), other.changed(key, first.claimant, MINUTE)).await;
+    }
+    let began = Instant::now();
+    assert!(matches!(store.settle(&there[0], &settlement(&first)).await.unwrap(), Finished::Done));
+    let woken = timeout(MINUTE, waiting).await.unwrap().unwrap() - began;
+    nodes.masters()[0].resume();
+    // Less than the pause after which a record is looked at without a message.
+    assert!(woken < Duration::from_millis(400), "after {woken:?}");
 }
 
 /// A slot goes from one master to another, key by key, while records in it are used.

@@ -42,7 +42,7 @@ fn impostor(version: &'static str) -> u16 {
     port
 }
 
-fn all_that_is_shown(error: &StoreError) -> String {
+pub(crate) fn all_that_is_shown(error: &StoreError) -> String {
     format!("{error} {error:?} {:?}", std::error::Error::source(error).map(ToString::to_string))
 }
 

@@ -9,6 +9,7 @@ mod connecting;
 mod fronts;
 mod large;
 mod load;
+mod moving;
 mod outages;
 mod records;
 mod refusing;
@@ -16,6 +17,8 @@ mod refusing;
 mod sentinel;
 mod server;
 mod suite;
+#[cfg(feature = "redis-tls")]
+mod tls;
 mod waiting;
 
 use std::time::Duration;

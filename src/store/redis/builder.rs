@@ -13,7 +13,7 @@ use super::{
     line::{Line, hearing},
     link::{Limits, Link, Source},
     names::Space,
-    server,
+    server, tls,
     waiting::Waiting,
 };
 
@@ -25,12 +25,13 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub struct RedisStoreBuilder {
     space: Space,
     limits: Limits,
+    certificates: tls::Certificates,
 }
 
 impl RedisStoreBuilder {
     pub(super) fn new() -> Self {
         let limits = Limits { connect: Duration::from_secs(2), command: Duration::from_secs(2) };
-        Self { space: Space::root(), limits }
+        Self { space: Space::root(), limits, certificates: tls::Certificates::none() }
     }
 
     /// Keeps the records apart from those of other applications on the same server. Default: none.
@@ -53,6 +54,25 @@ impl RedisStoreBuilder {
         Self { limits: Limits { command: limit, ..self.limits }, ..self }
     }
 
+    /// Trusts these authorities' certificates, one or more in PEM, and none of the operating system's.
+    ///
+    /// For `connect` and a URL of `rediss://`, `rediss-cluster://` or `rediss-sentinel://`; a client of the application's
+    /// has certificates of its own.
+    #[cfg(feature = "redis-tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
+    pub fn root_certificates(self, pem: impl Into<Vec<u8>>) -> Self {
+        Self { certificates: self.certificates.trusting(pem.into()), ..self }
+    }
+
+    /// Shows this certificate to a server that asks for one, as Redis does unless it is told otherwise
+    /// (`tls-auth-clients`): the certificate with those that stand between it and its authority, and its private key, both
+    /// in PEM. Default: none.
+    #[cfg(feature = "redis-tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
+    pub fn client_certificate(self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        Self { certificates: self.certificates.shown(chain.into(), key.into()), ..self }
+    }
+
     /// Connects to the server at a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
     /// or `unix:///path`.
     ///
@@ -66,18 +86,21 @@ impl RedisStoreBuilder {
     /// # Errors
     ///
     /// Where the URL is none, the server does not answer or refuses the user, is older than Redis 7.0, or is one of a
-    /// cluster and the URL is not. None of them shows the URL.
+    /// cluster and the URL is not; where one end speaks TLS and the other does not, or does not trust the other's
+    /// certificate. None of them shows the URL.
     pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
+        self.certificates.check(url)?;
         if let Some(servers) = cluster(url) {
             return self.connect_servers(servers).await;
         }
         #[cfg(feature = "redis-sentinel")]
         if let Some(url) = super::sentinel::Url::read(url) {
-            let client = url.client(settled(TcpSettings::default()));
+            let client = url.client(settled(TcpSettings::default()), &self.certificates);
             let client = client.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
             return self.connect_sentinels(client).await;
         }
-        let info = url.into_connection_info().map_err(|error| misconfigured(&error, "the URL of Redis"))?;
+        let info = url.into_connection_info().and_then(|info| self.certificates.of_one(info));
+        let info = info.map_err(|error| misconfigured(&error, "the URL of Redis"))?;
         let settings = settled(info.tcp_settings().clone());
         let client = hearing(&info.set_tcp_settings(settings));
         self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
@@ -110,7 +133,8 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-cluster")]
     async fn connect_servers(self, servers: Vec<String>) -> Result<RedisStore, StoreError> {
         let settings = settled(TcpSettings::default());
-        let client = redis::cluster::ClusterClientBuilder::new(servers)
+        let builder = self.certificates.of_cluster(redis::cluster::ClusterClientBuilder::new(servers));
+        let client = builder
             .use_protocol(redis::ProtocolVersion::RESP3)
             .tcp_settings(settings)
             .retries(3)
@@ -132,6 +156,7 @@ impl RedisStoreBuilder {
     ///
     /// With the third version of the protocol a connection that breaks while nobody uses it is noticed at once.
     pub async fn connect_client(self, client: Client) -> Result<RedisStore, StoreError> {
+        tls::prepare(client.get_connection_info().addr());
         let hearing =
             hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
         let address = shown(client.get_connection_info().addr());
@@ -160,13 +185,14 @@ impl RedisStoreBuilder {
     }
 }
 
+/// Without certificates, among which a private key may be.
 impl fmt::Debug for RedisStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStoreBuilder")
             .field("namespace", &self.space.text())
             .field("connect_timeout", &self.limits.connect)
             .field("command_timeout", &self.limits.command)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,8 @@
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use redis::{
     Cmd, Pipeline, PushInfo, RedisError, Value,
@@ -7,7 +11,7 @@ use redis::{
     cluster_async::ClusterConnection,
     cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
 };
-use tokio::{sync::Mutex, time::timeout};
+use tokio::time::timeout;
 
 use super::{
     error::Trouble,
@@ -104,7 +108,20 @@ pub(super) struct Ears {
     client: ClusterClient,
     config: ClusterConfig,
     limits: Limits,
-    heard: Mutex<Option<(ClusterConnection, HashSet<Vec<u8>>)>>,
+    heard: tokio::sync::Mutex<Option<Heard>>,
+}
+
+/// Connections, and the channels that were subscribed to on them.
+#[derive(Clone)]
+struct Heard {
+    connection: ClusterConnection,
+    channels: Arc<Mutex<HashSet<Vec<u8>>>>,
+}
+
+impl Heard {
+    fn channels(&self) -> MutexGuard<'_, HashSet<Vec<u8>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Ears {
@@ -114,25 +131,43 @@ impl Ears {
             hear(heard);
             Ok::<_, SendError>(())
         });
-        Self { client, config, limits, heard: Mutex::default() }
+        Self { client, config, limits, heard: tokio::sync::Mutex::default() }
     }
 
     /// Subscribes to a channel, once; the driver does so again where a connection breaks or the slot moves.
+    ///
+    /// Nobody waits here for a server that somebody else's channel is on, nor loses what is heard where he gives up.
     pub(super) async fn listen(&self, channel: &[u8]) -> Result<(), Trouble> {
-        let mut heard = self.heard.lock().await;
-        let (mut connection, mut channels) = if let Some(heard) = heard.take() {
-            heard
-        } else {
-            let connected = self.client.get_async_connection_with_config(self.config.clone());
-            let connection = timeout(self.limits.connect, connected).await.map_err(|_| Trouble::NoConnection)?;
-            (connection.map_err(Trouble::Unsent)?, HashSet::new())
-        };
-        if !channels.contains(channel) {
-            // On failure the connection is dropped, and made anew by the next who waits.
-            lent(timeout(self.limits.command, connection.ssubscribe(channel)).await)?;
-            channels.insert(channel.to_owned());
+        let mut heard = self.connected().await?;
+        if heard.channels().contains(channel) {
+            return Ok(());
         }
-        *heard = Some((connection, channels));
-        Ok(())
+        let subscribed = lent(timeout(self.limits.command, heard.connection.ssubscribe(channel)).await);
+        match subscribed {
+            Ok(()) => drop(heard.channels().insert(channel.to_owned())),
+            // A server that is slow says nothing about the connections to the others.
+            Err(Trouble::NoAnswer) => {}
+            Err(_) => self.give_up(&heard).await,
+        }
+        subscribed
+    }
+
+    async fn connected(&self) -> Result<Heard, Trouble> {
+        let mut heard = self.heard.lock().await;
+        if let Some(heard) = &*heard {
+            return Ok(heard.clone());
+        }
+        let connected = self.client.get_async_connection_with_config(self.config.clone());
+        let connected = timeout(self.limits.connect, connected).await.map_err(|_| Trouble::NoConnection)?;
+        let connection = connected.map_err(Trouble::Unsent)?;
+        Ok(heard.insert(Heard { connection, channels: Arc::default() }).clone())
+    }
+
+    /// So that the next who waits makes others.
+    async fn give_up(&self, failed: &Heard) {
+        let mut heard = self.heard.lock().await;
+        if heard.as_ref().is_some_and(|heard| Arc::ptr_eq(&heard.channels, &failed.channels)) {
+            *heard = None;
+        }
     }
 }

@@ -1,6 +1,10 @@
+use std::error::Error;
+
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::value::{StoreError, StoreErrorKind};
+
+use super::tls;
 
 /// Why a command has no answer.
 #[derive(Clone)]
@@ -47,6 +51,11 @@ impl Trouble {
         matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
     }
 
+    /// The server is a replica.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.error().and_then(RedisError::code) == Some("READONLY")
+    }
+
     /// The key is, or is about to be, on another server of the cluster.
     pub(super) fn is_elsewhere(&self) -> bool {
         matches!(self.error().and_then(RedisError::code), Some("MOVED" | "ASK" | "TRYAGAIN"))
@@ -78,16 +87,20 @@ impl From<Trouble> for StoreError {
             Trouble::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
             Trouble::Unsent(error) => {
                 let (kind, message) = match (error.kind(), error.code()) {
+                    _ if tls::fault(&error).is_some() => (Misconfigured, tls::fault(&error).unwrap_or_default()),
                     (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
                         (Misconfigured, "Redis refuses the password or the user")
                     }
                     (ErrorKind::RESP3NotSupported, _) => {
                         (Misconfigured, "the server is older than Redis 7.0, or stands behind a front that is")
                     }
-                    (ErrorKind::InvalidClientConfig, _) | (_, Some("NOPERM")) => {
-                        (Misconfigured, "Redis refuses the connection")
-                    }
+                    (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
+                    (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
                     // Whatever else it may be, such as too many clients, may pass.
+                    _ if error.is_connection_dropped() && error.source().is_some() => (
+                        Unavailable,
+                        "Redis closed the connection without a word, as it does where its port is for TLS alone",
+                    ),
                     _ => (Unavailable, "no connection to Redis"),
                 };
                 return Self::new(kind, message).with_source(error).without_effect();

@@ -24,6 +24,9 @@ use super::error::Trouble;
 const PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a connection to a server that takes no writes is kept at least.
+const REPLICA: Duration = Duration::from_secs(1);
+
 /// How long things may take.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
@@ -81,6 +84,7 @@ pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     /// The number of this connection.
     pub(super) number: u64,
+    since: Instant,
 }
 
 /// What the last attempts to connect came to.
@@ -110,9 +114,12 @@ impl Link {
     }
 
     pub(super) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, Trouble> {
-        let mut live = self.connected().await?;
-        let Live { connection, number } = &mut live;
-        self.answered(*number, connection.req_packed_command(command)).await
+        let Live { mut connection, number, since } = self.connected().await?;
+        let answer = self.answered(number, connection.req_packed_command(command)).await;
+        if answer.as_ref().map_or_else(Trouble::is_read_only, is_read_only) {
+            self.look_elsewhere(number, since);
+        }
+        answer
     }
 
     pub(super) async fn pipeline(
@@ -121,9 +128,20 @@ impl Link {
         skip: usize,
         keep: usize,
     ) -> Result<Vec<Value>, Trouble> {
-        let mut live = self.connected().await?;
-        let Live { connection, number } = &mut live;
-        self.answered(*number, connection.req_packed_commands(pipeline, skip, keep)).await
+        let Live { mut connection, number, since } = self.connected().await?;
+        let answers = self.answered(number, connection.req_packed_commands(pipeline, skip, keep)).await;
+        if answers.as_ref().map_or_else(Trouble::is_read_only, |answers| answers.iter().any(is_read_only)) {
+            self.look_elsewhere(number, since);
+        }
+        answers
+    }
+
+    /// A server that takes no writes may have been the master, which another one is by now. Whoever means a replica is
+    /// not made to connect at each refusal.
+    fn look_elsewhere(&self, number: u64, since: Instant) {
+        if since.elapsed() >= REPLICA {
+            self.give_up(number);
+        }
     }
 
     /// The connection, made if there is none.
@@ -177,7 +195,7 @@ impl Link {
         self.tries.store(number, Relaxed);
         match connected {
             Ok(connection) => {
-                let live = Live { connection, number };
+                let live = Live { connection, number, since: Instant::now() };
                 *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
                 *dial = Dial::default();
                 Ok(live)
@@ -241,6 +259,10 @@ impl Link {
             }
         }
     }
+}
+
+fn is_read_only(answer: &Value) -> bool {
+    matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
 }
 
 fn late() -> RedisError {

@@ -15,6 +15,11 @@ mod scripts;
 mod sentinel;
 mod server;
 mod slot;
+#[cfg(feature = "redis-tls")]
+mod tls;
+#[cfg(not(feature = "redis-tls"))]
+#[path = "plain.rs"]
+mod tls;
 mod waiting;
 
 use std::{fmt, sync::Arc, time::Duration};

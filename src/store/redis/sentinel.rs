@@ -1,11 +1,11 @@
 use redis::{
     Client, IntoConnectionInfo, RedisError, TlsMode,
     io::tcp::TcpSettings,
-    sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
+    sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
 use tokio::sync::Mutex;
 
-use super::line::hearing;
+use super::{line::hearing, tls::Certificates};
 
 /// A master that sentinels know, whichever server it is at the moment.
 pub(super) struct Watched(Mutex<SentinelClient>);
@@ -41,16 +41,33 @@ impl<'a> Url<'a> {
     }
 
     /// User and password are the servers', not the sentinels'.
-    pub(super) fn client(&self, settings: TcpSettings) -> Result<SentinelClient, RedisError> {
+    pub(super) fn client(
+        &self,
+        settings: TcpSettings,
+        certificates: &Certificates,
+    ) -> Result<SentinelClient, RedisError> {
         let Self { scheme, user, hosts, name, database } = self;
         let at = if user.is_empty() { "" } else { "@" };
         let server = format!("{scheme}://{user}{at}localhost/{database}").into_connection_info()?;
-        let node = SentinelNodeConnectionInfo::default()
-            .set_redis_connection_info(server.redis_settings().clone())
-            .set_tcp_settings(settings);
-        let node = if *scheme == "rediss" { node.set_tls_mode(TlsMode::Secure) } else { node };
-        let sentinels: Vec<_> = hosts.split(',').map(|host| format!("{scheme}://{host}")).collect();
-        SentinelClient::build(sentinels, String::from(*name), Some(node), SentinelServerType::Master)
+        let sentinels = hosts.split(',').map(|host| {
+            let sentinel = format!("{scheme}://{host}").into_connection_info()?;
+            Ok(sentinel.addr().clone())
+        });
+        let sentinels = sentinels.collect::<Result<Vec<_>, RedisError>>()?;
+        let mut builder = SentinelClientBuilder::new(sentinels, name, SentinelServerType::Master)?
+            .set_client_to_redis_tcp_settings(settings.clone())
+            .set_client_to_sentinel_tcp_settings(settings)
+            .set_client_to_redis_db(server.redis_settings().db());
+        if let Some(user) = server.redis_settings().username() {
+            builder = builder.set_client_to_redis_username(user);
+        }
+        if let Some(password) = server.redis_settings().password() {
+            builder = builder.set_client_to_redis_password(password);
+        }
+        if *scheme == "rediss" {
+            builder = builder.set_client_to_redis_tls_mode(TlsMode::Secure);
+        }
+        certificates.of_sentinels(builder).build()
     }
 }
 

@@ -28,4 +28,9 @@ impl<'a> Choices<'a> {
         self.0 = rest;
         taken
     }
+
+    /// All that are left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
 }

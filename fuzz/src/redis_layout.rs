@@ -1,0 +1,145 @@
+//! A record in Redis, read a second time and in another way.
+
+use std::time::{Duration, SystemTime};
+
+use tower_idempotency::{
+    Fingerprint,
+    store::{Binding, Caller, Claimant, Head, Record, State},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Newer,
+    Torn,
+}
+
+/// Takes from the front.
+struct Front<'a>(&'a [u8]);
+
+impl<'a> Front<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Fault::Torn)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        Ok(self.take(N)?.try_into().expect("as many as were asked for"))
+    }
+
+    fn text(&mut self, length: u32) -> Result<String, Fault> {
+        String::from_utf8(self.take(length as usize)?.to_vec()).map_err(|_| Fault::Torn)
+    }
+}
+
+/// What stands in a record, and what follows from the time that it has left.
+#[derive(Debug)]
+pub struct Layout {
+    pub state: State,
+    flags: u8,
+    attempt: u32,
+    pub claimant: Claimant,
+    pub fingerprint: Fingerprint,
+    pub caller: Caller,
+    created: u64,
+    lease: u64,
+    span: u64,
+    payload: Vec<u8>,
+    pub binding: Option<Binding>,
+    note: Vec<u8>,
+    /// In milliseconds; what never expires has four thousand years.
+    pub left: u64,
+}
+
+impl Layout {
+    pub fn read(value: &[u8], left: i64) -> Result<Self, Fault> {
+        let mut front = Front(value);
+        let [version] = front.array()?;
+        match version {
+            0 => return Err(Fault::Torn),
+            1 => {}
+            _ => return Err(Fault::Newer),
+        }
+        let [state, flags, scheme] = front.array()?;
+        let state = match state {
+            0 => State::Issued,
+            1 => State::Running,
+            2 => State::Settled,
+            3 => State::Released,
+            _ => return Err(Fault::Torn),
+        };
+        let (attempt, claimant) = (u32::from_be_bytes(front.array()?), Claimant::from_bytes(front.array()?));
+        let fingerprint = Fingerprint::from_parts(scheme, front.array()?);
+        let caller = Caller::from_bytes(front.array()?);
+        let [created, lease, span] = [front.array()?, front.array()?, front.array()?].map(u64::from_be_bytes);
+        let length = u32::from_be_bytes(front.array()?);
+        let payload = front.take(length as usize)?.to_vec();
+        let binding = if flags & 4 == 0 {
+            None
+        } else {
+            front.take(8)?;
+            let length = u32::from_be_bytes(front.array()?);
+            let purpose = front.text(length)?;
+            let principal = match u32::from_be_bytes(front.array()?) {
+                u32::MAX => None,
+                length => Some(front.text(length)?),
+            };
+            Some(Binding::new(&purpose, principal.as_deref()))
+        };
+        // Without a binding whatever is behind the payload is the note.
+        let note = front.0.to_vec();
+        let left = match left {
+            -1 => 1 << 47,
+            left => u64::try_from(left).unwrap_or(0),
+        };
+        Ok(Self {
+            state,
+            flags,
+            attempt,
+            claimant,
+            fingerprint,
+            caller,
+            created,
+            lease,
+            span,
+            payload,
+            binding,
+            note,
+            left,
+        })
+    }
+
+    pub fn age(&self) -> u64 {
+        self.span.saturating_sub(self.left)
+    }
+
+    pub fn payload(&self) -> Option<&[u8]> {
+        (self.flags & 16 != 0).then_some(&self.payload)
+    }
+
+    pub fn head(&self) -> Head<'_> {
+        let mut head = Head::new(self.state, self.claimant, self.attempt);
+        (head.fingerprint, head.caller) = (self.fingerprint, self.caller);
+        (head.at_most_once, head.takeover) = (self.flags & 1 != 0, self.flags & 2 != 0);
+        (head.lease_ends, head.expires) = (self.lease, self.age().checked_add(self.left).expect("a time"));
+        head.binding = self.binding.as_ref();
+        head
+    }
+
+    /// The record is told as it stands here.
+    pub fn is_told_by(&self, record: &Record, expires: i64) {
+        assert_eq!((record.state, record.claimant, record.attempt), (self.state, self.claimant, self.attempt));
+        assert_eq!((record.fingerprint, record.caller), (self.fingerprint, self.caller));
+        assert_eq!((record.at_most_once, record.takeover), (self.flags & 1 != 0, self.flags & 2 != 0));
+        assert_eq!(record.payload.as_deref(), self.payload());
+        assert_eq!(&*record.note, if self.flags & 8 == 0 { &[][..] } else { &self.note });
+        assert_eq!(record.binding, self.binding);
+        assert_eq!(record.expires_in, Duration::from_millis(self.left));
+        let lease = if self.state == State::Running { self.lease.saturating_sub(self.age()) } else { 0 };
+        assert_eq!(record.lease_left, Duration::from_millis(lease));
+        let changed = u64::try_from(expires).unwrap_or(0).saturating_sub(self.span);
+        let time = |ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
+        assert_eq!(record.created, time(if self.created == 0 { changed } else { self.created }));
+        assert_eq!(record.settled, (self.state == State::Settled).then(|| time(changed)));
+    }
+}

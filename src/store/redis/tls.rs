@@ -1,0 +1,135 @@
+use std::{error::Error, io, sync::Arc};
+
+use redis::{Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, RedisError, TlsCertificates};
+use rustls::{
+    AlertDescription as Alert,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+
+use crate::value::{StoreError, StoreErrorKind};
+
+/// Whom a connection trusts, and what the server knows this client by.
+pub(super) struct Certificates(TlsCertificates);
+
+impl Certificates {
+    pub(super) fn none() -> Self {
+        Self(TlsCertificates { client_tls: None, root_cert: None })
+    }
+
+    pub(super) fn trusting(self, roots: Vec<u8>) -> Self {
+        Self(TlsCertificates { root_cert: Some(roots), ..self.0 })
+    }
+
+    pub(super) fn shown(self, chain: Vec<u8>, key: Vec<u8>) -> Self {
+        let own = ClientTlsConfig { client_cert: chain, client_key: key };
+        Self(TlsCertificates { client_tls: Some(own), ..self.0 })
+    }
+
+    /// Refuses what the driver would take for no certificates, and those that a URL has no use for.
+    pub(super) fn check(&self, url: &str) -> Result<(), StoreError> {
+        let encrypted = url.starts_with("rediss") || url.starts_with("valkeys");
+        if encrypted {
+            choose_cryptography();
+        }
+        let TlsCertificates { client_tls: own, root_cert: roots } = &self.0;
+        let refuse = |why| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
+        if roots.as_deref().is_some_and(|roots| !are_certificates(roots)) {
+            return refuse("the root certificates for Redis are none in PEM");
+        }
+        if own.as_ref().is_some_and(|own| !are_certificates(&own.client_cert)) {
+            return refuse("the client's certificate for Redis is none in PEM");
+        }
+        if own.as_ref().is_some_and(|own| PrivateKeyDer::from_pem_slice(&own.client_key).is_err()) {
+            return refuse("the client's private key for Redis is none in PEM");
+        }
+        if self.given().is_some() && !encrypted {
+            return refuse("certificates for Redis take a URL of `rediss://`, and this one is of another scheme");
+        }
+        Ok(())
+    }
+
+    pub(super) fn of_one(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
+        match self.given() {
+            Some(certificates) => Ok(Client::build_with_tls(info, certificates)?.get_connection_info().clone()),
+            None => Ok(info),
+        }
+    }
+
+    #[cfg(feature = "redis-cluster")]
+    pub(super) fn of_cluster(
+        &self,
+        builder: redis::cluster::ClusterClientBuilder,
+    ) -> redis::cluster::ClusterClientBuilder {
+        match self.given() {
+            Some(certificates) => builder.certs(certificates),
+            None => builder,
+        }
+    }
+
+    /// Both ways, to the sentinels and to the server that they name.
+    #[cfg(feature = "redis-sentinel")]
+    pub(super) fn of_sentinels(
+        &self,
+        builder: redis::sentinel::SentinelClientBuilder,
+    ) -> redis::sentinel::SentinelClientBuilder {
+        match self.given() {
+            Some(certificates) => builder
+                .set_client_to_sentinel_certificates(certificates.clone())
+                .set_client_to_redis_certificates(certificates),
+            None => builder,
+        }
+    }
+
+    fn given(&self) -> Option<TlsCertificates> {
+        (self.0.client_tls.is_some() || self.0.root_cert.is_some()).then(|| self.0.clone())
+    }
+}
+
+/// Prepares for a client of the application's.
+pub(super) fn prepare(address: &ConnectionAddr) {
+    if matches!(address, ConnectionAddr::TcpTls { .. }) {
+        choose_cryptography();
+    }
+}
+
+/// Where the application has chosen none. With two to choose from, which its other crates may bring, rustls panics.
+fn choose_cryptography() {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may be quicker, which is as well.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
+fn are_certificates(pem: &[u8]) -> bool {
+    let mut any = false;
+    CertificateDer::pem_slice_iter(pem).all(|certificate| {
+        any = true;
+        certificate.is_ok()
+    }) && any
+}
+
+/// What is wrong with the two ends of a connection that was not made, if that is what kept it from being made.
+pub(super) fn fault(error: &RedisError) -> Option<&'static str> {
+    let source = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let fault = source.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()?;
+    Some(match fault {
+        rustls::Error::InvalidCertificate(_) => "the certificate of Redis is not trusted, or not for this host",
+        rustls::Error::InvalidMessage(_) => "this port of Redis does not speak TLS",
+        rustls::Error::AlertReceived(
+            Alert::AccessDenied
+            | Alert::BadCertificate
+            | Alert::CertificateExpired
+            | Alert::CertificateRequired
+            | Alert::CertificateRevoked
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::UnsupportedCertificate,
+        ) => "Redis does not accept the client's certificate, or wants one",
+        rustls::Error::PeerIncompatible(_)
+        | rustls::Error::AlertReceived(Alert::HandshakeFailure | Alert::ProtocolVersion) => {
+            "Redis and this client have no kind of TLS in common"
+        }
+        _ => return None,
+    })
+}
