@@ -1,6 +1,8 @@
 //! A kept answer as bytes: a version, the status, headers, trailers, body. Lengths stand in front; the body is what is
 //! left, so that a replay slices it.
 
+use std::{mem, ops::Range};
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
@@ -40,14 +42,55 @@ pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, 
 pub(super) fn decode(payload: &Bytes) -> Option<Kept> {
     let [VERSION, high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
-    let mut rest = payload.slice(3..);
-    let headers = take_fields(&mut rest, ADDED)?;
+    let mut rest = Rest { payload, from: 3 };
+    let headers = rest.take_fields(ADDED)?;
     if status.is_informational() || headers.keys().any(is_of_the_message) {
         // A server would not know how to send it.
         return None;
     }
-    let trailers = Some(take_fields(&mut rest, 0)?).filter(|trailers| !trailers.is_empty()).map(Box::new);
-    Some(Kept { status, headers, body: Collected { data: rest, trailers } })
+    let trailers = Some(rest.take_fields(0)?).filter(|trailers| !trailers.is_empty()).map(Box::new);
+    Some(Kept { status, headers, body: Collected { data: payload.slice(rest.from..), trailers } })
+}
+
+/// What is still to be read. It counts where it is, since each slice of a payload costs two counts of its owners.
+struct Rest<'a> {
+    payload: &'a Bytes,
+    from: usize,
+}
+
+impl Rest<'_> {
+    /// Takes fields, with room for `more` of them.
+    fn take_fields(&mut self, more: usize) -> Option<HeaderMap> {
+        let count = self.take_varint()?;
+        // Each field takes two bytes at least, and a map has its own bound.
+        let left = self.payload.len() - self.from;
+        let mut fields = HeaderMap::try_with_capacity(count.min(left / 2) + more).ok()?;
+        for _ in 0..count {
+            let (name, value) = (self.take_part()?, self.take_part()?);
+            let name = HeaderName::from_bytes(&self.payload[name]).ok()?;
+            let value = HeaderValue::from_maybe_shared(self.payload.slice(value)).ok()?;
+            fields.try_append(name, value).ok()?;
+        }
+        Some(fields)
+    }
+
+    fn take_part(&mut self) -> Option<Range<usize>> {
+        let length = self.take_varint()?;
+        let end = self.from.checked_add(length).filter(|&end| end <= self.payload.len())?;
+        Some(mem::replace(&mut self.from, end)..end)
+    }
+
+    fn take_varint(&mut self) -> Option<usize> {
+        let mut number = 0;
+        for (at, &byte) in self.payload[self.from..].iter().enumerate().take(4) {
+            number |= usize::from(byte & 0x7f) << (7 * at);
+            if byte < 0x80 {
+                self.from += at + 1;
+                return Some(number);
+            }
+        }
+        None
+    }
 }
 
 fn fields_length<'a>(count: usize, fields: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> usize {
@@ -66,24 +109,6 @@ fn put_fields<'a>(out: &mut Vec<u8>, count: usize, fields: impl Iterator<Item = 
     }
 }
 
-/// Takes fields, with room for `more` of them.
-fn take_fields(rest: &mut Bytes, more: usize) -> Option<HeaderMap> {
-    let count = take_varint(rest)?;
-    // Each field takes two bytes at least, and a map has its own bound.
-    let mut fields = HeaderMap::try_with_capacity(count.min(rest.len() / 2) + more).ok()?;
-    for _ in 0..count {
-        let name = HeaderName::from_bytes(&take_part(rest)?).ok()?;
-        let value = HeaderValue::from_maybe_shared(take_part(rest)?).ok()?;
-        fields.try_append(name, value).ok()?;
-    }
-    Some(fields)
-}
-
-fn take_part(rest: &mut Bytes) -> Option<Bytes> {
-    let length = take_varint(rest)?;
-    (length <= rest.len()).then(|| rest.split_to(length))
-}
-
 fn varint_length(mut number: usize) -> usize {
     let mut length = 1;
     while number >= 0x80 {
@@ -100,18 +125,6 @@ fn put_varint(out: &mut Vec<u8>, mut number: usize) {
         number >>= 7;
     }
     out.push(number as u8);
-}
-
-fn take_varint(rest: &mut Bytes) -> Option<usize> {
-    let mut number = 0;
-    for (at, &byte) in rest.iter().enumerate().take(4) {
-        number |= usize::from(byte & 0x7f) << (7 * at);
-        if byte < 0x80 {
-            let _ = rest.split_to(at + 1);
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -174,9 +187,10 @@ mod tests {
             let mut out = Vec::new();
             put_varint(&mut out, number);
             assert_eq!(out.len(), varint_length(number));
-            let mut bytes = Bytes::from(out);
-            assert_eq!(take_varint(&mut bytes), Some(number));
-            assert!(bytes.is_empty());
+            let bytes = Bytes::from(out);
+            let mut rest = Rest { payload: &bytes, from: 0 };
+            assert_eq!(rest.take_varint(), Some(number));
+            assert_eq!(rest.from, bytes.len());
         }
     }
 }
