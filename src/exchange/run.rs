@@ -12,6 +12,9 @@ use crate::{
     value::{Event, Refusal, StoreErrorKind, WhileRunning},
 };
 
+/// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
+type Taken<B> = (RequestBody<B>, Result<Option<Asked>, Refusal>, bool);
+
 impl Exchange {
     /// One request that has a key, from its body to its answer.
     ///
@@ -41,6 +44,7 @@ impl Exchange {
         }
     }
 
+    /// Claims, and runs the handler or says why not.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     fn go_on<S, B, R>(
         self: &Arc<Self>,
@@ -116,12 +120,7 @@ impl Exchange {
 
     /// As much of the body as the claim needs, the claim, and whether the client may still be sending.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn take<B>(
-        &self,
-        parts: &Parts,
-        body: B,
-        subject: Subject,
-    ) -> impl Future<Output = Result<(RequestBody<B>, Result<Option<Asked>, Refusal>, bool), Refusal>>
+    fn take<B>(&self, parts: &Parts, body: B, subject: Subject) -> impl Future<Output = Result<Taken<B>, Refusal>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
