@@ -1,6 +1,6 @@
 //! Six servers of a cluster: three that have the slots between them, and a replica of each.
 
-mod nodes;
+pub(crate) mod nodes;
 
 use std::{collections::HashSet, future::ready, time::Duration};
 

@@ -102,7 +102,7 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
     pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
-        let line = Line::Cluster(super::cluster::Cluster::connect(&client, self.limits).await?);
+        let line = Line::Cluster(super::cluster::Cluster::connect(client.clone(), self.limits).await?);
         let waiting = Waiting::in_cluster(client, self.limits);
         self.finish(line, waiting, "a cluster".into()).await
     }
