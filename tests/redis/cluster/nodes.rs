@@ -167,7 +167,8 @@ impl Nodes {
 fn node() -> Server {
     let bus = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port().to_string();
     let flags = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-port", &bus];
-    Server::start(&[&flags[..], &["--repl-diskless-sync-delay", "0"]].concat())
+    // By default no slot is served while one of them has no master.
+    Server::start(&[&flags[..], &["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]].concat())
 }
 
 fn id(server: &Server) -> String {

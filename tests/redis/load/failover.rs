@@ -81,6 +81,35 @@ impl Spared {
             times.len(),
             times.get(times.len() / 2)
         );
-        assert!(times.len() > 10 && times[times.len() / 2] < STORE_TIMEOUT && *unavailable < times.len());
+        assert!(times.len() > 10 && times[times.len() / 2] < STORE_TIMEOUT && unavailable * 2 < times.len());
     }
+}
+
+#[test]
+fn what_has_another_cause_is_not_traced() {
+    let time = Duration::from_millis;
+    let run = |asked, settled: Option<u64>, attempt| Run {
+        asked: time(asked),
+        at: time(asked + 10),
+        settled: settled.map(time),
+        attempt,
+        ..Run::default()
+    };
+    let failover = Failover { confirmed: time(10_000), killed: time(10_500), ended: time(13_000) };
+    let cause = |first: &Run<'_>, second: &Run<'_>| failover.explains(first, second);
+
+    assert_eq!(cause(&run(10_100, Some(10_300), 1), &run(13_100, None, 1)), Some("the claim was lost"));
+    assert_eq!(cause(&run(9_800, Some(10_100), 1), &run(13_100, None, 2)), Some("the kept answer was lost"));
+    assert_eq!(cause(&run(9_800, None, 1), &run(13_100, None, 2)), Some("away for longer than the lease"));
+
+    // The replica had it all.
+    assert_eq!(cause(&run(9_800, Some(9_900), 1), &run(13_100, None, 1)), None);
+    assert_eq!(cause(&run(9_800, Some(9_900), 1), &run(13_100, None, 2)), None);
+    // Before anything happened, and long after.
+    assert_eq!(cause(&run(10_100, None, 1), &run(10_400, None, 1)), None);
+    assert_eq!(cause(&run(14_000, None, 1), &run(16_500, None, 2)), None);
+    // Within the lease.
+    assert_eq!(cause(&run(9_800, None, 1), &run(10_900, None, 2)), None);
+    // Another server was the master by then.
+    assert_eq!(cause(&run(12_900, None, 1), &run(13_100, None, 1)), None);
 }

@@ -34,9 +34,10 @@ pub(super) fn millis(time: Duration) -> String {
 }
 
 /// A run of the handler, with its effect.
+#[derive(Default)]
 pub(super) struct Run<'a> {
-    process: &'a str,
-    execution: &'a str,
+    pub(super) process: &'a str,
+    pub(super) execution: &'a str,
     pub(super) attempt: u32,
     /// When the request was made. Its claim came after.
     pub(super) asked: Duration,
