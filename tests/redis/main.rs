@@ -9,6 +9,7 @@ mod connecting;
 mod fronts;
 mod large;
 mod load;
+mod losses;
 mod outages;
 mod records;
 mod refusing;
