@@ -26,13 +26,17 @@ impl Failover {
         assert!(master.is_confirmed_by(replicas.len(), name), "the replicas do not follow");
         if let Some(time) = cut_off {
             // They would connect again at once, so they have to stand still meanwhile.
-            replicas.iter().for_each(|replica| replica.pause());
+            for replica in replicas {
+                replica.pause();
+            }
             master.tell("CLIENT KILL TYPE replica");
             std::thread::sleep(time);
         }
         let killed = now();
         master.kill();
-        replicas.iter().for_each(|replica| replica.resume());
+        for replica in replicas {
+            replica.resume();
+        }
         Self { confirmed, killed, ended: Duration::MAX }
     }
 
@@ -59,7 +63,7 @@ impl Failover {
         let during = |at: Duration| at >= self.killed && at <= self.ended;
         let spared = || told.operations.iter().filter(|(key, _)| !is_harmed(key)).map(|(_, operation)| operation);
         let answers = spared().flat_map(|operation| &operation.answers).filter(|answer| during(answer.at));
-        let mut times: Vec<_> = answers.map(|answer| answer.at - answer.asked).collect();
+        let mut times: Vec<_> = answers.map(|answer| answer.at.saturating_sub(answer.asked)).collect();
         times.sort_unstable();
         let unavailable = spared().flat_map(|operation| &operation.refused);
         let unavailable = unavailable.filter(|refused| during(refused.at) && refused.status == 503).count();

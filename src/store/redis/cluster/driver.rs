@@ -72,7 +72,7 @@ impl Driver {
         if self.answers.load(Relaxed) == before {
             self.replace();
         }
-        let answer = timeout(self.limits.command - patience, answer).await;
+        let answer = timeout(self.limits.command.saturating_sub(patience), answer).await;
         if answer.is_err() {
             self.replace();
         }
