@@ -1,6 +1,6 @@
 //! Six servers of a cluster: three that have the slots between them, and a replica of each.
 
-mod nodes;
+pub(crate) mod nodes;
 
 use std::{
     collections::HashSet,
@@ -203,6 +203,32 @@ async fn a_master_dies() {
     }
     eventually("all is counted", async || store.stats().await.is_ok_and(|stats| stats.settled == 60)).await;
     settled(&store, &key("new")).await;
+}
+
+/// One that hangs keeps its connections open, and never says that another has its slots now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_hangs() {
+    let nodes = Nodes::start();
+    let store = RedisStore::builder().command_timeout(Duration::from_millis(500)).connect(&nodes.url()).await.unwrap();
+    let keys: Vec<_> = (0..30).map(|n| key(&n.to_string())).collect();
+    for key in &keys {
+        settled(&store, key).await;
+    }
+    nodes.replicated().await;
+    let (lost, others): (Vec<_>, Vec<_>) = keys.iter().partition(|key| nodes.owned_by_first(slot(key)));
+
+    nodes.masters()[0].pause();
+    let error = store.claim(lost[0], &claim()).await.unwrap_err();
+    assert!(error.is_temporary(), "{error:?}");
+    for key in &others {
+        replays(&store, key).await;
+    }
+    for key in &lost {
+        eventually("a replica takes over", async || store.claim(key, &claim()).await.is_ok()).await;
+        replays(&store, key).await;
+    }
+    // Whoever comes only now finds those that answer.
+    replays(&nodes.store().await, lost[0]).await;
 }
 
 #[tokio::test]

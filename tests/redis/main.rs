@@ -9,6 +9,7 @@ mod connecting;
 mod fronts;
 mod large;
 mod load;
+mod losses;
 mod moving;
 mod outages;
 mod records;

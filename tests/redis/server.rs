@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -59,6 +59,14 @@ impl Server {
     /// Sends a command on a connection of its own; gives what came back.
     pub(crate) fn tell(&self, command: &str) -> String {
         tell(self.port, command).unwrap()
+    }
+
+    /// Whether so many replicas confirm that they have all that the server was told before.
+    pub(crate) fn is_confirmed_by(&self, replicas: usize, name: &str) -> bool {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        stream.write_all(format!("SET {name} 1 PX 1\r\nWAIT {replicas} 20000\r\n").as_bytes()).unwrap();
+        let answers: Vec<_> = BufReader::new(stream).lines().take(2).map_while(Result::ok).collect();
+        answers == ["+OK".to_owned(), format!(":{replicas}")]
     }
 
     /// The answer of `CLIENT KILL`: all connections but the asking one are cut.

@@ -121,11 +121,12 @@ impl RedisStoreBuilder {
     /// Connects to the cluster that these servers belong to, by a client of the application's.
     ///
     /// With the third version of the protocol whoever waits is woken by messages; otherwise records are looked at every
-    /// quarter of a second. The client repeats commands where a server is away or a key moves; three times are enough.
+    /// quarter of a second. The client repeats commands where a server is away or a key moves; three times are enough, with
+    /// pauses of 20 to 200 milliseconds. By default it pauses for 1.28 seconds and more, up to sixteen times.
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
     pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
-        let line = Line::Cluster(super::cluster::Cluster::connect(&client, self.limits).await?);
+        let line = Line::Cluster(super::cluster::Cluster::connect(client.clone(), self.limits).await?);
         let waiting = Waiting::in_cluster(client, self.limits);
         self.finish(line, waiting, "a cluster".into()).await
     }

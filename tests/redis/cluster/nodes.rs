@@ -1,5 +1,6 @@
 use std::{
     net::{Ipv4Addr, TcpListener},
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
@@ -10,11 +11,11 @@ use crate::server::Server;
 
 const SLOTS: [(u16, u16); 3] = [(0, 5460), (5461, 10_922), (10_923, 16_383)];
 
-/// The first three have the slots, the others are their replicas, in the same order.
-pub(super) struct Nodes(Vec<Server>);
+/// The first three have the slots, the others are their replicas, in the same order, until a replica takes over.
+pub(crate) struct Nodes(Vec<Server>);
 
 impl Nodes {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let nodes = Self((0..6).map(|_| node()).collect());
         for (server, (first, last)) in nodes.0.iter().zip(SLOTS) {
             assert!(server.tell(&format!("CLUSTER ADDSLOTSRANGE {first} {last}")).starts_with("+OK"));
@@ -45,41 +46,41 @@ impl Nodes {
         nodes
     }
 
-    pub(super) fn urls(&self) -> Vec<String> {
+    pub(crate) fn urls(&self) -> Vec<String> {
         self.0.iter().map(Server::url).collect()
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let hosts: Vec<_> = self.0.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
         format!("redis-cluster://{}", hosts.join(","))
     }
 
-    pub(super) async fn store(&self) -> RedisStore {
+    pub(crate) async fn store(&self) -> RedisStore {
         RedisStore::connect(&self.url()).await.unwrap()
     }
 
-    pub(super) fn tell_all(&self, command: &str) {
+    pub(crate) fn tell_all(&self, command: &str) {
         assert!(self.0.iter().all(|server| server.tell(command).starts_with("+OK")));
     }
 
-    pub(super) fn masters(&self) -> &[Server] {
+    pub(crate) fn masters(&self) -> &[Server] {
         &self.0[..3]
     }
 
     /// Which had a slot at the start.
-    pub(super) fn owner(&self, slot: u16) -> &Server {
-        &self.0[SLOTS.iter().position(|(_, last)| slot <= *last).unwrap()]
+    pub(crate) fn owner(&self, slot: u16) -> &Server {
+        &self.0[share_of(slot)]
     }
 
-    pub(super) fn owned_by_first(&self, slot: u16) -> bool {
+    pub(crate) fn owned_by_first(&self, slot: u16) -> bool {
         self.owner(slot).port() == self.0[0].port()
     }
 
-    pub(super) fn kill_first(&mut self) {
+    pub(crate) fn kill_first(&mut self) {
         self.0[0].kill();
     }
 
-    pub(super) async fn replicated(&self) {
+    pub(crate) async fn replicated(&self) {
         for (master, replica) in self.0[..3].iter().zip(&self.0[3..]) {
             self.wait_for("replicas have all", || master.tell("DBSIZE") == replica.tell("DBSIZE"));
         }
@@ -88,7 +89,7 @@ impl Nodes {
     }
 
     /// Begins to move a slot; says from where to where.
-    pub(super) fn open_move(&self, slot: u16) -> (&Server, &Server) {
+    pub(crate) fn open_move(&self, slot: u16) -> (&Server, &Server) {
         let from = self.owner(slot);
         let to = self.masters().iter().find(|server| server.port() != from.port()).unwrap();
         assert!(to.tell(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from))).starts_with("+OK"));
@@ -96,7 +97,7 @@ impl Nodes {
         (from, to)
     }
 
-    pub(super) async fn finish_move(&self, slot: u16, from: &Server, to: &Server) {
+    pub(crate) async fn finish_move(&self, slot: u16, from: &Server, to: &Server) {
         let client = redis::Client::open(from.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let mut names = redis::cmd("CLUSTER");
@@ -108,6 +109,42 @@ impl Nodes {
         for server in [to, from] {
             assert!(server.tell(&format!("CLUSTER SETSLOT {slot} NODE {}", id(to))).starts_with("+OK"));
         }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.0[0].folder()
+    }
+
+    /// No replica takes over because its master seems to be away, as it may on a machine that is busy.
+    pub(crate) fn forbid_failover(&self) {
+        self.tell_all("CONFIG SET cluster-replica-no-failover yes");
+    }
+
+    /// Lets `kill` kill the master of a share, and then allows its replica to take over. From now on that is the first of
+    /// the two.
+    pub(crate) fn kill_master<T>(&mut self, share: usize, kill: impl FnOnce(&mut Server, &Server) -> T) -> T {
+        let (masters, replicas) = self.0.split_at_mut(3);
+        let killed = kill(&mut masters[share], &replicas[share]);
+        replicas[share].tell("CONFIG SET cluster-replica-no-failover no");
+        std::mem::swap(&mut masters[share], &mut replicas[share]);
+        killed
+    }
+
+    /// Waits until the first of a share is its master, and all that are alive know it.
+    pub(crate) fn wait_for_promotion(&self, share: usize) {
+        let (first, last) = SLOTS[share];
+        let owner = format!("*3\r\n:{first}\r\n:{last}\r\n*4\r\n$9\r\n127.0.0.1\r\n:{}\r\n", self.0[share].port());
+        let alive = || self.0.iter().enumerate().filter(|(n, _)| *n != share + 3).map(|(_, server)| server);
+        self.wait_for("a replica takes over", || alive().all(|server| server.tell("CLUSTER SLOTS").contains(&owner)));
+    }
+
+    /// Starts the second of a share, which was killed, and waits until it follows the first.
+    pub(crate) fn return_as_replica(&mut self, share: usize) {
+        self.0[share + 3].start_again();
+        let follows = |server: &Server| server.tell("INFO replication").contains("master_link_status:up");
+        self.wait_for("a master returns as a replica", || follows(&self.0[share + 3]));
+        self.wait("the cluster serves", |server| server.tell("CLUSTER INFO").contains("cluster_state:ok"));
+        self.forbid_failover();
     }
 
     fn wait(&self, what: &str, holds: impl Fn(&Server) -> bool) {
@@ -130,7 +167,8 @@ impl Nodes {
 fn node() -> Server {
     let bus = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port().to_string();
     let flags = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-port", &bus];
-    Server::start(&[&flags[..], &["--repl-diskless-sync-delay", "0"]].concat())
+    // By default no slot is served while one of them has no master.
+    Server::start(&[&flags[..], &["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]].concat())
 }
 
 fn id(server: &Server) -> String {
@@ -143,10 +181,19 @@ fn field(answer: &str, place: usize) -> String {
 }
 
 /// The slot of a record, by the specification of Redis Cluster.
-pub(super) fn slot(key: &RecordKey) -> u16 {
-    let name = [b"idem{}:", key.as_bytes()].concat();
+pub(crate) fn slot(key: &RecordKey) -> u16 {
+    slot_of(&[b"idem{}:", key.as_bytes()].concat())
+}
+
+/// The slot of a name without braces, or with nothing in them.
+pub(crate) fn slot_of(name: &[u8]) -> u16 {
     let crc = name.iter().fold(0_u16, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 })
     });
     crc % 16_384
+}
+
+/// Which of the three shares a slot is in.
+pub(crate) fn share_of(slot: u16) -> usize {
+    SLOTS.iter().position(|(_, last)| slot <= *last).unwrap()
 }

@@ -1,0 +1,91 @@
+mod driver;
+mod ears;
+
+use std::sync::Arc;
+
+use redis::{
+    Cmd, Pipeline, RedisError, Value,
+    aio::ConnectionLike,
+    cluster::ClusterClient,
+    cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
+};
+
+pub(super) use self::ears::Ears;
+
+use self::driver::Driver;
+use super::{
+    error::Trouble,
+    line::{Node, said},
+    link::Limits,
+};
+
+/// The servers of a cluster. The driver knows which of them has a key, follows it where it moves, and connects anew.
+pub(super) struct Cluster(Arc<Driver>);
+
+impl Cluster {
+    pub(super) async fn connect(client: ClusterClient, limits: Limits) -> Result<Self, Trouble> {
+        Driver::start(client, limits).await.map(Self)
+    }
+
+    pub(super) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
+        let (mut connection, live) = self.0.live();
+        settled(self.0.answered(live, connection.req_packed_command(command)).await)
+    }
+
+    /// All commands go to the server that has the first key.
+    pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, Trouble> {
+        let (mut connection, live) = self.0.live();
+        // Whoever sent several commands may yet send them one by one, so it is left open what this comes to.
+        self.0.answered(live, connection.req_packed_commands(pipeline, skip, keep)).await
+    }
+
+    pub(super) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, Trouble> {
+        let (mut connection, live) = self.0.live();
+        let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(at(node)));
+        settled(self.0.answered(live, answer).await)
+    }
+
+    pub(super) async fn pipeline_at(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+        let (mut connection, live) = self.0.live();
+        let answers = connection.route_pipeline(pipeline.clone(), 0, pipeline.len(), at(node));
+        settled(self.0.answered(live, answers).await)
+    }
+
+    /// The servers that have slots, in the order of their addresses.
+    pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, Trouble> {
+        let mut command = redis::cmd("CLUSTER");
+        command.arg("SLOTS");
+        let (mut connection, live) = self.0.live();
+        let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+        let answer = settled(self.0.answered(live, connection.route_command(command, anywhere)).await)?;
+        let Value::Array(ranges) = said(answer)? else { return Err(Trouble::Odd) };
+        let mut masters: Vec<_> = ranges.iter().map(master).collect();
+        masters.sort_unstable();
+        masters.dedup();
+        if masters.is_empty() || masters.contains(&None) { Err(Trouble::Odd) } else { Ok(masters) }
+    }
+}
+
+/// The first server of a range of slots.
+fn master(range: &Value) -> Option<Node> {
+    let Value::Array(range) = range else { return None };
+    let [_, _, Value::Array(master), ..] = &**range else { return None };
+    let [Value::BulkString(host), Value::Int(port), ..] = &**master else { return None };
+    Some((String::from_utf8(host.clone()).ok()?, u16::try_from(*port).ok()?))
+}
+
+fn at((host, port): &Node) -> SingleNodeRoutingInfo {
+    SingleNodeRoutingInfo::ByAddress { host: host.clone(), port: *port }
+}
+
+/// The driver has gone after the key as often as it does; that passes.
+fn settled<T>(answer: Result<T, Trouble>) -> Result<T, Trouble> {
+    answer.map_err(|trouble| match trouble {
+        Trouble::Failed(error) if is_moving(&error) => Trouble::Moving(error),
+        other => other,
+    })
+}
+
+fn is_moving(error: &RedisError) -> bool {
+    matches!(error.code(), Some("MOVED" | "ASK" | "TRYAGAIN"))
+}
