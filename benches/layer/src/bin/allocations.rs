@@ -24,6 +24,8 @@ use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy};
 
 const MEBIBYTE: usize = 1 << 20;
 
+static BODY: [u8; MEBIBYTE] = [b'x'; MEBIBYTE];
+
 fn main() {
     let runtime = orders::runtime();
     requests(&runtime);
@@ -126,9 +128,9 @@ fn bodies(runtime: &Runtime) {
     let protected = orders().layer(layer());
     println!("{:<34}{:>12}{:>12}{:>12}", "bytes for a body of 1 MiB", "plain", "layered", "more");
     let shapes: [(_, _, fn() -> Body); 2] = [
-        ("in one piece", "copied-whole", || Body::from(Bytes::from_static(&[b'x'; MEBIBYTE]))),
+        ("in one piece", "copied-whole", || Body::from(Bytes::from_static(&BODY))),
         ("in pieces of 64 KiB", "copied-pieces", || {
-            Body::new(Pieces((0..16).map(|_| Bytes::from_static(&[b'x'; MEBIBYTE / 16])).collect()))
+            Body::new(Pieces(BODY.chunks(MEBIBYTE / 16).map(Bytes::from_static).collect()))
         }),
     ];
     for (number, (shape, name, body)) in (1..).zip(shapes) {

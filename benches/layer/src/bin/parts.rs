@@ -32,12 +32,13 @@ fn per_call<T>(count: usize, mut call: impl FnMut() -> T) -> f64 {
     begin.elapsed().as_nanos() as f64 / count as f64
 }
 
+fn text(key: &str) -> impl FnMut() -> f64 {
+    move || per_call(1_000, || RecordKey::new(black_box("/orders"), Some("ann"), black_box(key)))
+}
+
 fn keys(rounds: usize) {
     let made = RecordKey::new("/orders", Some("ann"), "8e03978e-40d5-43e8-bc93-6894a57f9324").expect("a key");
     let long = "k".repeat(255);
-    fn text(key: &str) -> impl FnMut() -> f64 {
-        move || per_call(1_000, || RecordKey::new(black_box("/orders"), Some("ann"), black_box(key)))
-    }
     let rounds = Rounds::new()
         .case("key of 36 bytes", text("8e03978e-40d5-43e8-bc93-6894a57f9324"))
         .case("key of 255 bytes", text(&long))

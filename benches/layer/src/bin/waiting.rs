@@ -58,7 +58,7 @@ fn app(gate: &Gate) -> Router {
         gate.open.acquire().await.expect("it is never closed").forget();
         (StatusCode::CREATED, [b'x'; 256])
     }
-    let layer = IdempotencyLayer::new(MemoryStore::new()).while_running(WhileRunning::Wait(Duration::from_mins(1)));
+    let layer = IdempotencyLayer::new(MemoryStore::new()).while_running(WhileRunning::Wait(Duration::from_secs(60)));
     Router::new().route("/orders", post(slow)).with_state(gate.clone()).layer(layer)
 }
 
