@@ -1,8 +1,14 @@
 //! What the layer sends to Redis, by hand: a `SET NX GET` that claims, and the script that settles. Nothing else is done:
 //! no fingerprint is taken, no record understood, no answer put together.
 
-use axum::{Router, body::Bytes, extract::State, http::HeaderMap, http::StatusCode, routing::post};
-use redis::{RedisError, Script, aio::MultiplexedConnection};
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    routing::post,
+};
+use redis::{IntoConnectionInfo, RedisError, Script, aio::MultiplexedConnection};
 
 const SETTLE: &str = include_str!("../../../src/store/redis/lua/settle.lua");
 const OWNER: [u8; 16] = [7; 16];
@@ -15,7 +21,11 @@ struct Redis {
 }
 
 pub async fn router(url: &str) -> Result<Router, RedisError> {
-    let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    // The sockets of the layer are set like this.
+    let info = url.into_connection_info()?;
+    let settings = info.tcp_settings().clone().set_nodelay(true);
+    let client = redis::Client::open(info.set_tcp_settings(settings))?;
+    let mut connection = client.get_multiplexed_async_connection().await?;
     let digest = Script::new(SETTLE).load_async(&mut connection).await?;
     Ok(Router::new().route("/orders", post(order)).with_state(Redis { connection, digest }))
 }

@@ -64,8 +64,9 @@ pub fn time(
     mut next: impl FnMut() -> Request<Body>,
 ) -> f64 {
     let (mut nanos, mut unlike) = (0, 0);
-    for _ in 0..count / BATCH {
-        let requests: Vec<_> = (0..BATCH).map(|_| next()).collect();
+    let batch = BATCH.min(count);
+    for _ in 0..count / batch {
+        let requests: Vec<_> = (0..batch).map(|_| next()).collect();
         let begin = Instant::now();
         runtime.block_on(async {
             for request in requests {
@@ -75,5 +76,5 @@ pub fn time(
         nanos += begin.elapsed().as_nanos();
     }
     assert_eq!(unlike, 0, "answers that are not {status}");
-    nanos as f64 / (count / BATCH * BATCH) as f64
+    nanos as f64 / (count / batch * batch) as f64
 }
