@@ -32,25 +32,27 @@ pub async fn router(url: &str) -> Result<Router, RedisError> {
 
 async fn order(State(mut redis): State<Redis>, headers: HeaderMap, _: Bytes) -> (StatusCode, [u8; 256]) {
     match redis.ask(headers["idempotency-key"].as_bytes()).await {
-        Ok(()) => (StatusCode::CREATED, [b'x'; 256]),
+        Ok(true) => (StatusCode::CREATED, [b'x'; 256]),
+        Ok(false) => (StatusCode::OK, [b'x'; 256]),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, [b'x'; 256]),
     }
 }
 
 impl Redis {
-    /// Two commands for a new key, one for a key that is there.
-    async fn ask(&mut self, key: &[u8]) -> Result<(), RedisError> {
+    /// Two commands for a new key, one for a key that is there. Whether it was new.
+    async fn ask(&mut self, key: &[u8]) -> Result<bool, RedisError> {
         let connection = &mut self.connection;
         let mut claim = redis::cmd("SET");
         claim.arg(key).arg(&running()).arg("NX").arg("GET").arg("PX").arg(DAY);
         let there: Option<Vec<u8>> = claim.query_async(connection).await?;
         if there.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let mut settle = redis::cmd("EVALSHA");
         settle.arg(&self.digest).arg(1).arg(key).arg(&OWNER).arg(&OWNER).arg("0").arg("16");
-        settle.arg(&[0; 20]).arg(&[b'x'; 300]).arg(DAY).arg("channel");
-        settle.query_async(connection).await
+        settle.arg(&[0_u8; 20]).arg(&[b'x'; 300]).arg(DAY).arg("channel");
+        let () = settle.query_async(connection).await?;
+        Ok(true)
     }
 }
 
