@@ -138,13 +138,13 @@ fn threads() {
     let apart = [MemoryStore::new(), MemoryStore::new()];
     let both = [shared.clone(), shared.clone()];
     let first = AtomicU64::new(0);
-    let (mut of_shared, mut of_apart, mut shares, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut of_shared, mut of_apart, mut relative, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..if quick() { 15 } else { 51 } {
         let one = cycles(&both[..1], &first);
         let (with_both, with_each) = (cycles(&both, &first), cycles(&apart, &first));
         of_shared.push(with_both / one);
         of_apart.push(with_each / one);
-        shares.push(with_both / with_each);
+        relative.push(with_both / with_each);
         rates.push(one);
     }
     let [shared, apart] = [of_shared, of_apart].map(Figure::of);
@@ -154,7 +154,7 @@ fn threads() {
     }
     row("threads", shared.median);
     row("threads-apart", apart.median);
-    row("threads-share", Figure::of(shares).median);
+    row("threads-share", Figure::of(relative).median);
 }
 
 /// A clock that is set by hand, in milliseconds.
