@@ -1,0 +1,35 @@
+//! One of the servers that are compared: `http-bench-server plain|memory|redis|by-hand [URL of a Redis]`. It says on
+//! which port of the loopback it serves.
+
+mod by_hand;
+
+use std::{env, error::Error};
+
+use axum::{Router, body::Bytes, http::StatusCode, routing::post};
+use tokio::net::TcpListener;
+use tower_idempotency::{IdempotencyLayer, MemoryStore, RedisStore};
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let plain = Router::new().route("/orders", post(order));
+    let app = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["plain", ..] => plain,
+        ["memory", ..] => {
+            let store = MemoryStore::builder().capacity(100_000_000).build();
+            plain.layer(IdempotencyLayer::new(store))
+        }
+        ["redis", url] => plain.layer(IdempotencyLayer::new(RedisStore::connect(url).await?)),
+        ["by-hand", url] => by_hand::router(url).await?,
+        _ => return Err("usage: http-bench-server plain|memory|redis|by-hand [URL]".into()),
+    };
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    println!("{}", listener.local_addr()?.port());
+    axum::serve(listener, app).await?;
+    Ok(())
+}
+
+/// Reads the body.
+async fn order(_: Bytes) -> (StatusCode, [u8; 256]) {
+    (StatusCode::CREATED, [b'x'; 256])
+}

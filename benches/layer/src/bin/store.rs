@@ -1,0 +1,214 @@
+//! The memory store by itself: two threads beside one, and the worst single call while a million records live and expire.
+
+use std::{
+    future::Future,
+    hint::black_box,
+    pin::pin,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Waker},
+    thread,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use layer_benches::{
+    mix, quick,
+    rounds::{Figure, Rounds},
+    row,
+};
+use rustix::time::{ClockId, clock_gettime};
+use tower_idempotency::{
+    MemoryStore, RecordKey,
+    store::{Claim, Claimed, Clock, Settlement, Store},
+};
+
+const DAY: Duration = Duration::from_secs(86_400);
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const MILLION: u64 = 1_000_000;
+const PAYLOAD: usize = 300;
+
+fn main() {
+    verbs();
+    threads();
+    stalls();
+}
+
+/// The memory store answers at once.
+fn now<T>(answer: impl Future<Output = T>) -> T {
+    match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => unreachable!("the memory store does not wait"),
+    }
+}
+
+fn key(number: u64) -> RecordKey {
+    RecordKey::new("/orders", None, &format!("{:016x}{:016x}", mix(number), mix(!number))).expect("a key")
+}
+
+fn payload() -> Bytes {
+    Bytes::from_static(&[b'x'; PAYLOAD])
+}
+
+fn settle(store: &MemoryStore, key: &RecordKey, retention: Duration) {
+    let claim = Claim::new(MINUTE, retention);
+    assert!(matches!(now(store.claim(key, &claim)), Ok(Claimed::Granted(_))));
+    now(store.settle(key, &Settlement::new(claim.claimant, Some(payload()), retention))).expect("it is settled");
+}
+
+fn filled(records: u64) -> MemoryStore {
+    let store = MemoryStore::builder().capacity(2 * MILLION as usize).build();
+    (0..records).for_each(|number| settle(&store, &key(number), DAY));
+    store
+}
+
+/// Nanoseconds a verb, by how many records live.
+fn verbs() {
+    for live in [1_000, 100_000, MILLION] {
+        let store = filled(live);
+        let (mut turn, mut new) = (0, live);
+        let count = 10_000;
+        let per_call = |keys: Vec<RecordKey>, run: &dyn Fn(&RecordKey)| {
+            let begin = Instant::now();
+            keys.iter().for_each(run);
+            begin.elapsed().as_nanos() as f64 / keys.len() as f64
+        };
+        let rounds = Rounds::new()
+            .case("claim of a settled key", || {
+                turn += count;
+                let keys = (turn..turn + count).map(|number| key(mix(number) % live)).collect();
+                per_call(keys, &|key| {
+                    let settled = now(store.claim(key, &Claim::new(MINUTE, DAY)));
+                    assert!(matches!(settled, Ok(Claimed::Settled(Some(_)))));
+                })
+            })
+            .case("claim and settle a new key", || {
+                let keys = (new..new + count).map(key).collect();
+                new += count;
+                per_call(keys, &|key| settle(&store, key, DAY))
+            })
+            .run(if quick() { 7 } else { 21 });
+        println!("records that live: {live}");
+        for name in rounds.names() {
+            println!("  {name:<42}{:>12.0} ns", rounds.time(name).median);
+        }
+    }
+}
+
+/// Claims, settles and replays for a while on each of some threads; gives cycles a second.
+///
+/// What is counted begins when as many records expire as come, and those of the run before are gone.
+fn cycles(stores: &[MemoryStore], first: &AtomicU64) -> f64 {
+    const WARM: Duration = Duration::from_millis(150);
+    const COUNTED: Duration = Duration::from_millis(100);
+    let (stop, start) = (AtomicBool::new(false), Barrier::new(stores.len()));
+    let cycle = |store: &MemoryStore| {
+        start.wait();
+        let (begin, mut counted, mut done) = (Instant::now(), None, 0_u64);
+        while !stop.load(Relaxed) {
+            let block = first.fetch_add(100, Relaxed);
+            for number in block..block + 100 {
+                let key = key(number);
+                settle(store, &key, Duration::from_millis(50));
+                // A thread that had to stand still for so long finds nothing, which is rare.
+                black_box(now(store.claim(&key, &Claim::new(SECOND, SECOND))).is_ok());
+                done += 1;
+            }
+            if counted.is_none() && begin.elapsed() > WARM {
+                (counted, done) = (Some(Instant::now()), 0);
+            }
+            if begin.elapsed() > WARM + COUNTED {
+                stop.store(true, Relaxed);
+            }
+        }
+        counted.map_or(0.0, |begin| done as f64 / begin.elapsed().as_secs_f64())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = stores.iter().map(|store| scope.spawn(|| cycle(store))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    })
+}
+
+/// Two threads beside one. What two of them reach with a store each is what the machine gives.
+fn threads() {
+    let shared = MemoryStore::new();
+    let apart = [MemoryStore::new(), MemoryStore::new()];
+    let both = [shared.clone(), shared.clone()];
+    let first = AtomicU64::new(0);
+    let (mut of_shared, mut of_apart, mut relative, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..if quick() { 15 } else { 51 } {
+        let one = cycles(&both[..1], &first);
+        let (with_both, with_each) = (cycles(&both, &first), cycles(&apart, &first));
+        of_shared.push(with_both / one);
+        of_apart.push(with_each / one);
+        relative.push(with_both / with_each);
+        rates.push(one);
+    }
+    let [shared, apart] = [of_shared, of_apart].map(Figure::of);
+    println!("claim, settle, claim again; one thread: {:.0} a second", Figure::of(rates).median);
+    for (name, Figure { median, quartiles: [low, high] }) in [("one store", shared), ("a store each", apart)] {
+        println!("  two threads, {name:<29}{median:>9.2} ×{low:>8.2} {high:.2}");
+    }
+    row("threads", shared.median);
+    row("threads-apart", apart.median);
+    row("threads-share", Figure::of(relative).median);
+}
+
+/// A clock that is set by hand, in milliseconds.
+#[derive(Clone, Default)]
+struct Hand(Arc<AtomicU64>);
+
+impl Clock for Hand {
+    fn now(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Time that this thread has had a processor, in nanoseconds: another program's turn is no stall of the store.
+fn on_processor() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// The worst single call of each phase, in milliseconds on the processor and on the wall.
+fn stalls() {
+    const PHASES: [&str; 4] = ["a million come", "they expire one by one", "all expire at once", "and again"];
+    // What slows the whole machine down strikes at other calls in each run.
+    let runs = if quick() { 3 } else { 7 };
+    let mut worst = vec![vec![[0_u64; 2]; runs]; PHASES.len()];
+    for run in 0..runs {
+        let hand = Hand::default();
+        hand.0.store(1_000_000, Relaxed);
+        let store = MemoryStore::builder().capacity(2 * MILLION as usize).clock(hand.clone()).build();
+        let mut number = 0;
+        for (phase, worst) in worst.iter_mut().enumerate() {
+            let count = if phase < 2 { MILLION } else { MILLION / 2 };
+            for _ in 0..count {
+                number += 1;
+                // A thousand a second, each for a thousand seconds: from the second phase on, one goes as one comes.
+                hand.0.fetch_add(1, Relaxed);
+                let (key, retention) = (key(number), Duration::from_secs(1_000));
+                let (begin, on) = (Instant::now(), on_processor());
+                settle(&store, &key, retention);
+                let took = [on_processor() - on, begin.elapsed().as_nanos() as u64];
+                for (worst, took) in worst[run].iter_mut().zip(took) {
+                    *worst = (*worst).max(took);
+                }
+            }
+            if phase > 0 {
+                hand.0.fetch_add(10_000_000, Relaxed);
+            }
+        }
+    }
+    println!("{:<44}{:>12}{:>12}", "worst claim and settle, least of the runs", "ms busy", "ms in all");
+    let mut row_figure = 0.0;
+    for (phase, runs) in PHASES.iter().zip(&worst) {
+        let [busy, wall] = [0, 1].map(|kind| runs.iter().map(|run| run[kind]).min().unwrap_or_default() as f64 / 1e6);
+        println!("  {phase:<42}{busy:>12.3}{wall:>12.3}");
+        row_figure = f64::max(row_figure, busy);
+    }
+    row("stall-ms", row_figure);
+}
