@@ -4,7 +4,7 @@ use crate::value::State;
 
 use super::{shards::Name, slab::Slab, waiters::Waiters, wheel::Wheel};
 
-/// Tables of this many entries are not made smaller.
+/// Tables of this many entries are kept when they are empty.
 const SMALL: usize = 256;
 
 /// A part of the records, behind a lock of its own.
@@ -54,9 +54,9 @@ impl Shard {
         if let Ok(found) = self.index.find_entry(spread(hash), |place| place.slot == slot) {
             found.remove();
         }
-        let length = self.index.len();
-        if self.index.capacity() > SMALL && length < self.index.capacity() / 8 {
-            self.index.shrink_to(2 * length, |place| spread(place.hash));
+        // With entries in it, a table is made smaller by moving all of them at once, for which a call would stand still.
+        if self.index.is_empty() && self.index.capacity() > SMALL {
+            self.index = HashTable::new();
         }
     }
 
