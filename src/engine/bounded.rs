@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Sleep, sleep};
+use tokio::{
+    task::coop::{Unconstrained, unconstrained},
+    time::{Sleep, sleep},
+};
 
 use crate::{
     store::StoreFuture,
@@ -21,7 +24,8 @@ pub(super) fn bounded<T: Unpin>(answer: StoreFuture<'_, T>, limit: Duration) -> 
 pub(super) struct Bounded<'a, T> {
     answer: StoreFuture<'a, T>,
     limit: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
+    /// It counts also in turns whose budget the answer has used up.
+    timer: Option<Pin<Box<Unconstrained<Sleep>>>>,
 }
 
 impl<T: Unpin> Future for Bounded<'_, T> {
@@ -32,8 +36,26 @@ impl<T: Unpin> Future for Bounded<'_, T> {
         if let Poll::Ready(answer) = Pin::new(&mut this.answer).poll(cx) {
             return Poll::Ready(answer);
         }
-        let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(this.limit)));
+        let timer = this.timer.get_or_insert_with(|| Box::pin(unconstrained(sleep(this.limit))));
         let late = || Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time"));
         timer.as_mut().poll(cx).map(|()| late())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::coop::consume_budget;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_uses_up_its_turns_is_late_all_the_same() {
+        let busy = async {
+            loop {
+                consume_budget().await;
+            }
+        };
+        let answer: Result<(), _> = bounded(StoreFuture::new(busy), Duration::from_millis(20)).await;
+        assert_eq!(answer.unwrap_err().kind(), StoreErrorKind::Timeout);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -10,17 +11,24 @@ use http_body::{Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
-#[derive(Clone, Debug)]
-pub struct Nothing;
+/// With settings that its services share: Axum clones a layer with each request, which is free only where it has none.
+#[derive(Clone, Debug, Default)]
+pub struct Nothing(Arc<Settings>);
+
+#[derive(Debug, Default)]
+struct Settings;
 
 #[derive(Clone, Debug)]
-pub struct NothingService<S>(S);
+pub struct NothingService<S> {
+    inner: S,
+    _settings: Arc<Settings>,
+}
 
 impl<S> Layer<S> for Nothing {
     type Service = NothingService<S>;
 
     fn layer(&self, inner: S) -> NothingService<S> {
-        NothingService(inner)
+        NothingService { inner, _settings: self.0.clone() }
     }
 }
 
@@ -33,11 +41,11 @@ where
     type Future = NothingFuture<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
+        self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        NothingFuture { inner: self.0.call(request.map(|inner| Body { inner })) }
+        NothingFuture { inner: self.inner.call(request.map(|inner| Body { inner })) }
     }
 }
 

@@ -27,7 +27,8 @@ pub fn orders() -> Router {
     async fn order(_: Bytes) -> (StatusCode, [u8; 256]) {
         (StatusCode::CREATED, [b'x'; 256])
     }
-    Router::new().route("/orders", post(order).put(order))
+    // As a server does: layers are put on once, and not with each request.
+    Router::new().route("/orders", post(order).put(order)).with_state(())
 }
 
 pub fn runtime() -> Runtime {

@@ -63,7 +63,7 @@ fn requests(runtime: &Runtime) {
     let new = |number| order(number + 1);
     let counts = [
         ("plain", count(runtime, &orders(), created, again)),
-        ("a layer that does nothing", count(runtime, &orders().layer(Nothing), created, put)),
+        ("a layer that does nothing", count(runtime, &orders().layer(Nothing::default()), created, put)),
         ("not protected", count(runtime, &protected, created, put)),
         ("first", count(runtime, &protected, created, new)),
         ("replay", count(runtime, &protected, created, again)),

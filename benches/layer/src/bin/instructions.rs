@@ -19,7 +19,7 @@ fn main() {
     let layer = IdempotencyLayer::new(MemoryStore::new());
     let (app, next): (Router, fn(u64) -> Request<Body>) = match &**case {
         "plain" => (orders(), order),
-        "nothing" => (orders().layer(Nothing), order),
+        "nothing" => (orders().layer(Nothing::default()), order),
         "pass" => (orders().layer(layer), |_| request(Method::PUT, Some(0), ORDER)),
         "first" => (orders().layer(layer), order),
         "replay" => (orders().layer(layer), |_| order(0)),

@@ -41,7 +41,7 @@ fn pass(runtime: &Runtime, rounds: usize) {
     // Axum leaves out a layer that gives back what it was given.
     let axum =
         orders().layer(layer_fn(|inner: axum::routing::Route| tower::util::MapRequest::new(inner, |request| request)));
-    let nothing = orders().layer(Nothing);
+    let nothing = orders().layer(Nothing::default());
     let (by_method, by_key) = (orders().layer(layer()), orders().layer(layer().optional()));
     let put = || request(Method::PUT, Some(7), ORDER);
     let keyless = || request(Method::POST, None, ORDER);
