@@ -39,12 +39,12 @@ impl How {
 }
 
 impl Run<'_> {
-    /// Ends the run with an answer, or with `None` as a tombstone.
+    /// The end of a run that has an answer, or with `None` a tombstone.
     pub(crate) fn settlement(&self, payload: Option<Bytes>, retention: Duration) -> How {
         How::Settle(Settlement::new(self.claim.claimant, payload, retention))
     }
 
-    /// Ends the run without an answer, so that the next try runs.
+    /// The end of a run without an answer, so that the next try runs.
     pub(crate) fn release(&self, keep: Duration) -> How {
         How::Release(Release::new(self.claim.claimant, keep))
     }

@@ -75,7 +75,8 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 /// # Time
 ///
 /// A record that has expired is absent from that millisecond on. Its memory is given back a little later, by the calls
-/// that follow, each of which removes a bounded number of such records. A store that is not called at all keeps its
+/// that follow, each of which removes a bounded number of such records; an index keeps its size, 9 to 19 bytes for each
+/// record that it has held at once, until its part of the store is empty. A store that is not called at all keeps its
 /// memory; [`Operator::purge`](crate::store::Operator::purge) gives it back. Time that a policy or an issue gives may
 /// be as long as one likes: what would end past the year 10889 ends then.
 #[derive(Clone)]
