@@ -95,7 +95,7 @@ impl Bench {
         });
         show("SET NX GET PX, there", set.await);
 
-        let claim = self.measure(at_once, "set,pttl", |_, store, key| async move {
+        let claim = self.measure(at_once, "set", |_, store, key| async move {
             assert!(matches!(store.claim(&key, &Claim::new(DAY, DAY)).await.unwrap(), Claimed::Granted(_)));
         });
         let claim = claim.await;
@@ -103,7 +103,7 @@ impl Bench {
 
         let kept = RecordKey::new("/bench", Some("ann"), &format!("kept{at_once}")).unwrap();
         request(&self.store, &kept).await;
-        let replay = self.measure(at_once, "set,pttl", |_, store, _| {
+        let replay = self.measure(at_once, "set", |_, store, _| {
             let kept = kept.clone();
             async move {
                 assert!(matches!(store.claim(&kept, &Claim::new(DAY, DAY)).await.unwrap(), Claimed::Settled(Some(_))));

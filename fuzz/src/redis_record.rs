@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tower_idempotency::{
     Fingerprint, Mismatch, RecordKey, RedisStore, StoreErrorKind,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Issue, Issued, Operator, Record, Release,
+        Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Head, Issue, Issued, Operator, Record, Release,
         Settlement, State, Store, Verdict, judge,
     },
 };
@@ -102,7 +102,7 @@ async fn claims(server: &Server, store: &RedisStore, read: &Result<Layout, Fault
             (Err(Fault::Torn), Err(error)) => return assert_eq!(error.kind(), StoreErrorKind::Corrupt),
             (read, claimed) => panic!("{read:?} and {claimed:?}"),
         };
-        let taken = matches!(judge(Some(&layout.head()), &claim, layout.age()), Verdict::Grant { .. });
+        let taken = matches!(verdict(layout, &claim), Verdict::Grant { .. });
         let record = store.inspect(&key()).await;
         if taken {
             let record = record.expect("it is whole").expect("it is there");
@@ -114,9 +114,21 @@ async fn claims(server: &Server, store: &RedisStore, read: &Result<Layout, Fault
     }
 }
 
+/// What the store is to say.
+fn verdict(layout: &Layout, claim: &Claim) -> Verdict {
+    let as_told = judge(Some(&layout.head()), claim, layout.age());
+    if layout.state == State::Running || claim.issued.is_some() {
+        return as_told;
+    }
+    // Of anything else it is not asked what is left: it was there, and is gone only once it is to be changed.
+    match judge(Some(&Head { expires: u64::MAX, ..layout.head() }), claim, layout.age()) {
+        Verdict::Grant { .. } => as_told,
+        verdict => verdict,
+    }
+}
+
 fn agrees(layout: &Layout, claim: &Claim, claimed: Claimed) {
-    let head = layout.head();
-    match (judge(Some(&head), claim, layout.age()), claimed) {
+    match (verdict(layout, claim), claimed) {
         (Verdict::Grant { attempt, takeover } | Verdict::Granted { attempt, takeover }, Claimed::Granted(granted)) => {
             assert_eq!(granted, Granted::new(attempt, takeover))
         }

@@ -65,7 +65,7 @@ impl Server {
             }
             // A claim that takes over, by its script.
             [b"EVALSHA", _, b"1", _, seen, front, times, rare, span, _] if seen.len() == 21 => {
-                let before = kept.value.take().unwrap_or_default();
+                let Some(before) = kept.value.take() else { return Value::Int(0) };
                 assert_eq!([&before[1..2], &before[4..24]].concat(), seen);
                 let expiry: &[u8] = if before[2] & 4 == 0 { &[] } else { &before[100..108] };
                 kept.value = Some([front, &before[72..80], times, expiry, rare].concat());

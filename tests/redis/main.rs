@@ -4,6 +4,7 @@
 
 #[cfg(feature = "redis-cluster")]
 mod cluster;
+mod commands;
 mod connecting;
 #[cfg(feature = "memory")]
 mod fronts;

@@ -48,7 +48,7 @@ impl RedisStoreBuilder {
 
     /// How long the server may take to answer. Default: two seconds.
     ///
-    /// A call makes one trip, or two where a record is taken over. What a layer waits for in all is its own
+    /// A call makes one trip, or two where a record runs or is taken over. What a layer waits for in all is its own
     /// [store timeout](crate::IdempotencyLayer::store_timeout).
     pub fn command_timeout(self, limit: Duration) -> Self {
         Self { limits: Limits { command: limit, ..self.limits }, ..self }

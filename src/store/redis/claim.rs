@@ -1,4 +1,4 @@
-use redis::{Pipeline, Value};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::{
     store::{Claimed, Granted, Issued},
@@ -9,15 +9,15 @@ use super::{
     RedisStore,
     error::Trouble,
     line::{Again, said},
-    record::{Draft, Stored, Unreadable, lease_and_span},
-    scripts::TAKEOVER,
+    record::{Draft, Stored, UNTOLD, Unreadable, lease_and_span, runs},
+    scripts::{ROOM, TAKEOVER},
 };
 
 /// What a claim found.
 enum Look {
     /// Nothing; the record is the claim's now.
     Claimed,
-    /// A record with its time left, or none where the claim must not create one.
+    /// A record with its time left as `PTTL` tells it, or none where the claim must not create one.
     Found(Option<(Vec<u8>, i64)>),
     /// The same, on a server that takes no writes.
     Refused(Option<(Vec<u8>, i64)>, Trouble),
@@ -38,7 +38,7 @@ impl RedisStore {
         }
     }
 
-    /// One trip where the key is free, running or settled; two where a record is taken over.
+    /// One trip where the key is free or settled; two where a record runs or is taken over.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
         let name = self.space.name(key);
         loop {
@@ -80,27 +80,29 @@ impl RedisStore {
         }
     }
 
-    /// `SET NX GET` is claim and look in one, and `PTTL` tells how old the record is that is there. Between the two the
-    /// record may change; that costs a wrong guess at the time left, since nothing but the script takes over.
+    /// `SET NX GET` is claim and look in one. How old a record is matters only while it runs, so only then is it asked:
+    /// a first request and a replay are the one command, without a `PTTL` that nobody looks at.
     async fn look(&self, name: &[u8], claim: &Claim) -> Result<Look, Trouble> {
         let draft = Draft::running(claim, 1, false, None);
         // A claim that has to find an issued record must not create one, and one that lives for no time leaves none.
         if claim.issued.is_some() || draft.span == 0 {
             return self.read(name).await.map(Look::Found);
         }
-        let mut pipeline = Pipeline::with_capacity(2);
-        pipeline.cmd("SET").arg(name).arg(draft.whole()).arg("NX").arg("GET").arg("PX").arg(draft.span);
-        pipeline.cmd("PTTL").arg(name);
-        let [record, left] = two(self.line().pipeline(&pipeline, Again::Yes).await?)?;
-        match said(record) {
+        let whole = draft.whole();
+        let mut command = Cmd::with_capacity(7, name.len() + whole.len() + ROOM);
+        command.arg("SET").arg(name).arg(whole).arg("NX").arg("GET").arg("PX").arg(draft.span);
+        match self.line().command(&command, Again::Yes).await {
             Ok(Value::Nil) => Ok(Look::Claimed),
-            Ok(Value::BulkString(bytes)) => Ok(Look::Found(Some((bytes, whole(left)?)))),
+            Ok(Value::BulkString(bytes)) if runs(&bytes) => self.read(name).await.map(Look::Found),
+            Ok(Value::BulkString(bytes)) => Ok(Look::Found(Some((bytes, UNTOLD)))),
             Ok(_) => Err(Trouble::Odd),
             Err(trouble) if trouble.refuses_writes() => Ok(Look::Refused(self.read(name).await?, trouble)),
             Err(trouble) => Err(trouble),
         }
     }
 
+    /// A record and what is left of its life. Between the two it may change; that costs a wrong guess at the time left,
+    /// since nothing but the script takes over.
     async fn read(&self, name: &[u8]) -> Result<Option<(Vec<u8>, i64)>, Trouble> {
         let mut pipeline = Pipeline::with_capacity(2);
         pipeline.cmd("GET").arg(name).cmd("PTTL").arg(name);

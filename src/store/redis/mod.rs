@@ -35,7 +35,7 @@ pub use self::builder::RedisStoreBuilder;
 /// Keeps records in Redis, 7.0 or newer, or Valkey: for a service that runs as several processes.
 ///
 /// Every clone is a handle on the same connection. A claim is one trip to the server, and so is each of the other verbs;
-/// claiming a record that has lapsed or was released takes a second one.
+/// a claim on a record that runs, has lapsed or was released takes a second one.
 ///
 /// ```no_run
 /// use tower_idempotency::{IdempotencyLayer, RedisStore};

@@ -34,6 +34,9 @@ const NO_PRINCIPAL: u32 = u32::MAX;
 /// Longer spans are cut to this: four thousand years.
 const FOREVER: u64 = 1 << 47;
 
+/// What `PTTL` says of a record that never expires, and what is said of one that was there and was not asked about.
+pub(super) const UNTOLD: i64 = -1;
+
 /// Why a string is not taken for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
@@ -73,8 +76,8 @@ impl Stored {
             _ => read_binding(rare).ok_or(Unreadable::Torn)?,
         };
         let note = bytes.len() - rest;
-        // `PTTL` says -1 where somebody has taken the expiry away, and -2 where the record has just expired.
-        let left = if left == -1 { FOREVER } else { left.try_into().unwrap_or(0) };
+        // Somebody may have taken the expiry away; -2 is said of a record that has just expired.
+        let left = if left == UNTOLD { FOREVER } else { left.try_into().unwrap_or(0) };
         Ok(Self { bytes, state, payload, note, binding, left })
     }
 
@@ -157,6 +160,11 @@ impl Stored {
     fn has(&self, flag: u8) -> bool {
         self.bytes[2] & flag != 0
     }
+}
+
+/// Whether a record runs, by its bytes.
+pub(super) fn runs(bytes: &[u8]) -> bool {
+    bytes.get(1) == Some(&code(State::Running))
 }
 
 /// The state of a record of which only the head was read, and whether it is abandoned.

@@ -32,6 +32,9 @@ scripts! {
     WATCH = "lua/watch.lua",
 }
 
+/// Bytes of a command for its verb and its numbers. One that is made with too little room is made several times.
+pub(super) const ROOM: usize = 40;
+
 impl Line {
     /// Runs a script on one record. A server that does not know it yet is given its text.
     pub(super) async fn script(
@@ -67,10 +70,12 @@ impl Script {
 }
 
 fn call(verb: &str, script: &str, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
-    let mut command = redis::cmd(verb);
-    command.arg(script).arg(names.len());
-    for argument in names.iter().chain(arguments) {
-        command.arg(*argument);
+    let words = || names.iter().chain(arguments);
+    let length = script.len() + words().map(|word| word.len()).sum::<usize>();
+    let mut command = Cmd::with_capacity(3 + names.len() + arguments.len(), length + ROOM);
+    command.arg(verb).arg(script).arg(names.len());
+    for word in words() {
+        command.arg(*word);
     }
     command
 }
