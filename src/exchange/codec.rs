@@ -14,6 +14,8 @@ const VERSION: u8 = 1;
 /// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built anew.
 const ADDED: usize = 3;
 
+type Field<'a> = (&'a HeaderName, &'a HeaderValue);
+
 /// An answer that was kept.
 #[derive(Debug)]
 pub(super) struct Kept {
@@ -24,15 +26,14 @@ pub(super) struct Kept {
 
 /// Packs an answer, without the headers that are not kept.
 pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, kept: &KeptHeaders) -> Bytes {
-    let fields = || headers.iter().filter(|(name, _)| kept.keeps(name, headers));
-    let trailers = || body.trailers.iter().flat_map(|trailers| trailers.iter());
-    let (field_count, trailer_count) = (fields().count(), trailers().count());
-    let length = 3 + fields_length(field_count, fields()) + fields_length(trailer_count, trailers()) + body.data.len();
+    let fields: Vec<_> = kept.of(headers).collect();
+    let trailers: Vec<_> = body.trailers.iter().flat_map(|trailers| trailers.iter()).collect();
+    let length = 3 + fields_length(&fields) + fields_length(&trailers) + body.data.len();
     let mut out = Vec::with_capacity(length);
     out.push(VERSION);
     out.extend_from_slice(&status.as_u16().to_be_bytes());
-    put_fields(&mut out, field_count, fields());
-    put_fields(&mut out, trailer_count, trailers());
+    put_fields(&mut out, &fields);
+    put_fields(&mut out, &trailers);
     out.extend_from_slice(&body.data);
     debug_assert_eq!(out.len(), length);
     Bytes::from(out)
@@ -93,14 +94,14 @@ impl Rest<'_> {
     }
 }
 
-fn fields_length<'a>(count: usize, fields: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> usize {
+fn fields_length(fields: &[Field<'_>]) -> usize {
     let part = |length| varint_length(length) + length;
-    let parts: usize = fields.map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();
-    varint_length(count) + parts
+    let parts: usize = fields.iter().map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();
+    varint_length(fields.len()) + parts
 }
 
-fn put_fields<'a>(out: &mut Vec<u8>, count: usize, fields: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) {
-    put_varint(out, count);
+fn put_fields(out: &mut Vec<u8>, fields: &[Field<'_>]) {
+    put_varint(out, fields.len());
     for (name, value) in fields {
         for part in [name.as_str().as_bytes(), value.as_bytes()] {
             put_varint(out, part.len());

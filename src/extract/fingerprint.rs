@@ -210,8 +210,9 @@ impl fmt::Debug for FingerprintExtractor {
 /// Takes the fingerprint of the request as it came, byte by byte.
 pub(crate) fn of_bytes(parts: &Parts, body: &Bytes) -> Fingerprint {
     let mut digest = of_head(parts);
-    lower(&mut digest, media::essence(&parts.headers));
-    match media::boundary(&parts.headers) {
+    let essence = media::essence(&parts.headers);
+    lower(&mut digest, essence);
+    match media::boundary_of(essence, &parts.headers) {
         None => digest.part(body),
         Some(boundary) => multipart::pieces(body, boundary).for_each(|piece| digest.part(piece)),
     }

@@ -13,7 +13,12 @@ pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
 
 /// The boundary of a `multipart/form-data` body (RFC 7578; RFC 2046, section 5.1.1).
 pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
-    if !essence(headers).eq_ignore_ascii_case(b"multipart/form-data") {
+    boundary_of(essence(headers), headers)
+}
+
+/// The same of a body whose media type has been looked at.
+pub(super) fn boundary_of<'a>(essence: &[u8], headers: &'a HeaderMap) -> Option<&'a [u8]> {
+    if !essence.eq_ignore_ascii_case(b"multipart/form-data") {
         return None;
     }
     parts(value(headers)).skip(1).find_map(|parameter| {

@@ -1,8 +1,30 @@
 //! The parts that a request goes through: the key, the fingerprint by size, and what is kept of an answer.
 
+// What the crate keeps to itself, built here once more so that it can be measured alone.
+#[path = "../../../../src/exchange/codec.rs"]
+mod codec;
+#[path = "../../../../src/exchange/headers.rs"]
+mod headers;
+#[path = "../../../../src/extract/structured.rs"]
+mod structured;
+
+/// What these three know of the crate.
+mod body {
+    #[derive(Debug)]
+    pub struct Collected {
+        pub data: bytes::Bytes,
+        pub trailers: Option<Box<http::HeaderMap>>,
+    }
+}
+mod value {
+    pub use tower_idempotency::KeyError;
+}
+
 use std::{hint::black_box, time::Instant};
 
 use axum::{Router, body::Bytes, routing::post};
+use body::Collected;
+use headers::KeptHeaders;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use layer_benches::{
     orders::{self, order, orders, request, time},
@@ -18,6 +40,8 @@ const MEBIBYTE: usize = 1 << 20;
 fn main() {
     let rounds = if quick() { 15 } else { 51 };
     keys(rounds);
+    header_keys(rounds);
+    codec(rounds);
     fingerprints(rounds);
     large_bodies(rounds);
     answers(rounds);
@@ -30,6 +54,52 @@ fn per_call<T>(count: usize, mut call: impl FnMut() -> T) -> f64 {
         black_box(call());
     }
     begin.elapsed().as_nanos() as f64 / count as f64
+}
+
+/// Reading the field of a header, whichever way it is written.
+fn header_keys(rounds: usize) {
+    fn parse(field: &[u8]) -> impl FnMut() -> f64 {
+        move || per_call(1_000, || structured::parse(black_box(field), false).map(|key| key.len()))
+    }
+    let long = vec![b'k'; 255];
+    let quoted = [b"\"", &long[..], b"\""].concat();
+    let rounds = Rounds::new()
+        .case("bare, 36 bytes", parse(b"8e03978e-40d5-43e8-bc93-6894a57f9324"))
+        .case("a string, 36 bytes", parse(b"\"8e03978e-40d5-43e8-bc93-6894a57f9324\""))
+        .case("a string with parameters", parse(b"\"8e03978e-40d5-43e8-bc93-6894a57f9324\";v=1;exact"))
+        .case("bare, 255 bytes", parse(&long))
+        .case("a string, 255 bytes", parse(&quoted))
+        .case("neither", parse(b"8e03978e-40d5-43e8-bc93-6894a57f9324,b"))
+        .run(rounds);
+    rounds.show("the field of a key", "bare, 36 bytes");
+}
+
+/// Packing and unpacking an answer, beside a copy of its body.
+fn codec(rounds: usize) {
+    let kept = KeptHeaders::default();
+    for (fields, size, count) in [(1, 256, 1_000), (8, 256, 1_000), (8, 64 << 10, 100)] {
+        let headers = fields_of(fields);
+        let body = Collected { data: vec![b'x'; size].into(), trailers: None };
+        let packed = codec::encode(StatusCode::CREATED, &headers, &body, &kept);
+        let rounds = Rounds::new()
+            .case("copy", || per_call(count, || Bytes::copy_from_slice(black_box(&body.data))))
+            .case("encode", || {
+                per_call(count, || codec::encode(StatusCode::CREATED, black_box(&headers), &body, &kept))
+            })
+            .case("decode", || {
+                per_call(count, || codec::decode(black_box(&packed)).map(|kept| (kept.status, kept.headers, kept.body)))
+            })
+            .run(rounds);
+        rounds.show(&format!("codec: {fields} headers, {size} bytes"), "copy");
+    }
+}
+
+fn fields_of(count: usize) -> HeaderMap {
+    let field = |number| {
+        let name = HeaderName::try_from(format!("x-header-{number}")).expect("a name");
+        (name, HeaderValue::from_static("some value of a header"))
+    };
+    (0..count).map(field).collect()
 }
 
 fn text(key: &str) -> impl FnMut() -> f64 {
@@ -96,12 +166,7 @@ fn large_bodies(rounds: usize) {
 fn answers(rounds: usize) {
     fn app(headers: usize, size: usize) -> Router {
         let body = Bytes::from(vec![b'x'; size]);
-        let map: HeaderMap = (0..headers)
-            .map(|number| {
-                let name = HeaderName::try_from(format!("x-header-{number}")).expect("a name");
-                (name, HeaderValue::from_static("some value of a header"))
-            })
-            .collect();
+        let map = fields_of(headers);
         let handler = move |_: Bytes| std::future::ready((StatusCode::CREATED, map.clone(), body.clone()));
         Router::new().route("/orders", post(handler))
     }
