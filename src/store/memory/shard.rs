@@ -61,13 +61,32 @@ impl Shard {
     }
 
     pub(super) fn schedule(&mut self, slot: u32) {
-        let wheel = if self.slab[slot].state() == State::Released { &mut self.released } else { &mut self.timers };
-        wheel.insert(&mut self.slab, slot);
+        let (wheel, slab) = self.wheel(self.slab[slot].state());
+        wheel.insert(slab, slot);
     }
 
     pub(super) fn unschedule(&mut self, slot: u32) {
-        let wheel = if self.slab[slot].state() == State::Released { &mut self.released } else { &mut self.timers };
-        wheel.remove(&mut self.slab, slot);
+        self.unschedule_from(slot, self.slab[slot].state());
+    }
+
+    /// Moves an entry to where it belongs, which was in the state `was` and expired at `ended`.
+    pub(super) fn reschedule(&mut self, slot: u32, was: State, ended: u64) {
+        let entry = &self.slab[slot];
+        let released = [was, entry.state()].contains(&State::Released);
+        // A wheel moves on what expires later than it had been told.
+        if released || entry.expires() < ended {
+            self.unschedule_from(slot, was);
+            self.schedule(slot);
+        }
+    }
+
+    fn unschedule_from(&mut self, slot: u32, state: State) {
+        let (wheel, slab) = self.wheel(state);
+        wheel.remove(slab, slot);
+    }
+
+    fn wheel(&mut self, state: State) -> (&mut Wheel, &mut Slab) {
+        (if state == State::Released { &mut self.released } else { &mut self.timers }, &mut self.slab)
     }
 
     pub(super) fn due(&mut self, now: u64, budget: &mut usize) -> Option<u32> {

@@ -73,12 +73,11 @@ impl<'a> Turn<'a> {
 
     /// Changes a record, and all that follows from where it stands.
     pub(super) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Entry) -> Option<Extra>) {
-        let was = (self.shard.slab[slot].state(), self.shard.slab[slot].claimant());
-        self.shard.unschedule(slot);
-        let old = change(&mut self.shard.slab[slot]);
-        self.after.extras.extend(old);
-        let is = (self.shard.slab[slot].state(), self.shard.slab[slot].claimant());
-        self.shard.schedule(slot);
+        let entry = &mut self.shard.slab[slot];
+        let (was, ended) = ((entry.state(), entry.claimant()), entry.expires());
+        self.after.extras.extend(change(entry));
+        let is = (entry.state(), entry.claimant());
+        self.shard.reschedule(slot, was.0, ended);
         match (was.0, is.0) {
             (State::Released, State::Released) => {}
             (State::Released, _) => self.memory.room.remove_released(),
