@@ -18,7 +18,8 @@ pub(super) struct Slab {
 }
 
 struct Chunk {
-    slots: Box<[Option<Entry>]>,
+    /// Filled from the front, so that none is written before it is needed. Empty where there is no memory for them.
+    slots: Vec<Option<Entry>>,
     free: u64,
 }
 
@@ -27,7 +28,7 @@ impl Slab {
         let at = self.open_chunk();
         let chunk = &mut self.chunks[at];
         if chunk.slots.is_empty() {
-            chunk.slots = (0..SLOTS).map(|_| None).collect();
+            chunk.slots.reserve_exact(SLOTS as usize);
             self.spare += 1;
         }
         let slot = chunk.free.trailing_zeros();
@@ -35,7 +36,10 @@ impl Slab {
             self.spare -= 1;
         }
         chunk.free &= !(1 << slot);
-        chunk.slots[slot as usize] = Some(entry);
+        match chunk.slots.get_mut(slot as usize) {
+            Some(place) => *place = Some(entry),
+            None => chunk.slots.push(Some(entry)),
+        }
         if chunk.free == 0 {
             self.open[at / 64] &= !(1 << (at % 64));
         }
@@ -55,7 +59,7 @@ impl Slab {
             self.spare += 1;
             // One empty chunk stays, so that a record that comes and goes does not allocate each time.
             if self.spare > 1 {
-                chunk.slots = Box::default();
+                chunk.slots = Vec::new();
                 self.spare -= 1;
                 self.truncate();
             }
@@ -90,7 +94,7 @@ impl Slab {
             self.first_open += 1;
         }
         let at = self.chunks.len();
-        self.chunks.push(Chunk { slots: Box::default(), free: u64::MAX });
+        self.chunks.push(Chunk { slots: Vec::new(), free: u64::MAX });
         if at.is_multiple_of(64) {
             self.open.push(0);
         }
