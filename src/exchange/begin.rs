@@ -1,23 +1,13 @@
 use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, request::Parts};
+use http::{Method, request::Parts};
 
 use super::{Exchange, Scoping, token::Shown};
 use crate::{
     extract::{caller, fingerprint, key::KeyExtractor, route},
     value::{Caller, Claim, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
 };
-
-/// What the head of a request says.
-pub(crate) enum Begun<B> {
-    /// The layer does not protect it.
-    Pass(Request<B>),
-    /// It is refused before its body is asked for.
-    Refuse(Parts, B, Refusal),
-    /// It has a key, or will have one once its body is there.
-    Go(Parts, B, Subject),
-}
 
 /// Whose operation it is, and which, as far as the head says so.
 pub(crate) struct Subject {
@@ -66,20 +56,14 @@ impl Subject {
 }
 
 impl Exchange {
-    /// Decides by the head alone. A request that is not protected is not taken apart.
-    pub(crate) fn begin<B>(&self, request: Request<B>) -> Begun<B> {
-        if !self.methods.contains(request.method()) {
-            return Begun::Pass(request);
-        }
-        let (parts, body) = request.into_parts();
-        match self.subject(&parts) {
-            Ok(Some(subject)) => Begun::Go(parts, body, subject),
-            Ok(None) => Begun::Pass(Request::from_parts(parts, body)),
-            Err(refusal) => Begun::Refuse(parts, body, refusal),
-        }
+    /// Whether requests of this method are protected where they have a key.
+    pub(crate) fn looks_at(&self, method: &Method) -> bool {
+        self.methods.contains(method)
     }
 
-    fn subject(&self, parts: &Parts) -> Result<Option<Subject>, Refusal> {
+    /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
+    /// protect it; or it is refused before its body is asked for.
+    pub(crate) fn subject(&self, parts: &Parts) -> Result<Option<Subject>, Refusal> {
         let none = Bytes::new();
         let of_head = !self.key.is_content() && !self.key.needs_body();
         let key = if of_head { self.key.extract(parts, &none).map_err(|error| self.invalid(error))? } else { None };

@@ -35,7 +35,7 @@ use crate::{
     value::{Policy, Refusal},
 };
 
-use self::begin::{Asked, Begun, Subject};
+use self::begin::{Asked, Subject};
 pub use self::{
     future::ResponseFuture,
     issuing::{IssueError, TokenIssuer},

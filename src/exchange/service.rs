@@ -9,7 +9,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Begun, Exchange, ResponseFuture};
+use super::{Exchange, ResponseFuture};
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Task, Work},
@@ -45,6 +45,21 @@ impl<S> Idempotency<S> {
     pub fn into_inner(self) -> S {
         self.inner
     }
+
+    /// Lets a request through that is not protected.
+    fn pass<B, R>(&mut self, request: Request<B>) -> ResponseFuture<S::Future, R, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        R: Body,
+    {
+        if self.exchange.tokens.is_none() {
+            return ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed)), None);
+        }
+        let (mut parts, body) = request.into_parts();
+        let issued = self.exchange.let_issue(&mut parts, None);
+        let request = Request::from_parts(parts, RequestBody::passed(body));
+        ResponseFuture::pass(self.inner.call(request), issued)
+    }
 }
 
 impl<S, B, R> Service<Request<B>> for Idempotency<S>
@@ -66,17 +81,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        match self.exchange.begin(request) {
-            Begun::Pass(request) if self.exchange.tokens.is_none() => {
-                ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed)), None)
-            }
-            Begun::Pass(request) => {
-                let (mut parts, body) = request.into_parts();
-                let issued = self.exchange.let_issue(&mut parts, None);
-                let request = Request::from_parts(parts, RequestBody::passed(body));
-                ResponseFuture::pass(self.inner.call(request), issued)
-            }
-            Begun::Refuse(parts, body, refusal) => {
+        // Looked at where it lies: most of what a layer costs such a request would be moving it.
+        if !self.exchange.looks_at(request.method()) {
+            return self.pass(request);
+        }
+        let (parts, body) = request.into_parts();
+        match self.exchange.subject(&parts) {
+            Ok(None) => self.pass(Request::from_parts(parts, body)),
+            Err(refusal) => {
                 let response = self.exchange.refuse(None, &refusal);
                 if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {
                     return ResponseFuture::ready(response);
@@ -87,7 +99,7 @@ where
                 };
                 ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), drain))
             }
-            Begun::Go(parts, body, subject) => {
+            Ok(Some(subject)) => {
                 // The service that was asked for its readiness is the one to call.
                 let clone = self.inner.clone();
                 let inner = mem::replace(&mut self.inner, clone);
