@@ -32,7 +32,7 @@ scripts! {
     WATCH = "lua/watch.lua",
 }
 
-/// Bytes of a command for its verb and its numbers. One that is made with too little room is made several times.
+/// Bytes of a command for its verb and its numbers, beside its names and arguments: it need not grow, then.
 pub(super) const ROOM: usize = 40;
 
 impl Line {
