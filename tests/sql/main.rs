@@ -7,7 +7,7 @@
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod clocks;
 mod folder;
-#[path = "../common/kept_request.rs"]
+#[path = "../http/common/kept_request.rs"]
 mod kept_request;
 #[cfg(feature = "mysql")]
 mod mariadb;

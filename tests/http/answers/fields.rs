@@ -1,0 +1,114 @@
+//! Which fields of an answer come back.
+
+use axum::{
+    http::{HeaderName, header},
+    response::IntoResponse,
+};
+use tower_idempotency::IdempotencyLayer;
+
+use crate::{
+    answers::lab::{Lab, Whole, as_it_is},
+    common::Counter,
+    common::frames::fields,
+};
+
+/// Those that belong to one message or one exchange.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("connection", "keep-alive, X-Hop"),
+    ("connection", " x-other-hop ,, close"),
+    ("x-hop", "1"),
+    ("x-other-hop", "1"),
+    ("keep-alive", "timeout=5"),
+    ("proxy-connection", "keep-alive"),
+    ("te", "trailers"),
+    ("transfer-encoding", "chunked"),
+    ("upgrade", "h2c"),
+    ("content-length", "4"),
+    ("date", "Tue, 15 Nov 1994 08:12:31 GMT"),
+    ("age", "7"),
+    ("set-cookie", "a=1"),
+    ("set-cookie", "b=2"),
+    ("www-authenticate", "Basic"),
+    ("proxy-authenticate", "Basic"),
+    ("authentication-info", "x=1"),
+    ("proxy-authentication-info", "x=1"),
+    ("access-control-allow-origin", "https://ann.example"),
+    ("access-control-allow-credentials", "true"),
+    ("access-control-expose-headers", "etag"),
+    ("access-control-whatever-comes-next", "1"),
+];
+
+const KEPT: &[(&str, &str)] = &[
+    ("content-type", "text/plain"),
+    ("content-encoding", "identity"),
+    ("cache-control", "no-store"),
+    ("vary", "origin"),
+    ("link", "<a>"),
+    ("link", "<b>"),
+    ("retry-after", "1"),
+    ("trailer", "x-sum"),
+    ("x-hop-count", "1"),
+    ("x-date", "1"),
+];
+
+#[tokio::test(start_paused = true)]
+async fn some_never_come_back() {
+    let all: Vec<_> = KEPT.iter().chain(LEFT_OUT).copied().collect();
+    let lab = Lab::new(as_it_is, move |_| (fields(&all), "body"));
+    let first = Whole::of(lab.ask().await).await;
+    for (name, _) in KEPT.iter().chain(LEFT_OUT) {
+        assert!(first.has(name), "the first one's client gets {name}");
+    }
+    let mut replay = Whole::of(lab.ask().await).await;
+    assert!(replay.unmark());
+    let kept: Vec<_> = KEPT.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
+    assert_eq!(replay.fields, kept);
+    assert_eq!(replay.length, Some(4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_layer_is_told_which() {
+    type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
+    let cases: [(&str, Adjust, bool); 9] = [
+        ("set-cookie", |layer| layer.keep_header(header::SET_COOKIE), true),
+        ("www-authenticate", |layer| layer.keep_header(header::WWW_AUTHENTICATE), true),
+        ("access-control-allow-origin", |layer| layer.keep_header(header::ACCESS_CONTROL_ALLOW_ORIGIN), true),
+        ("date", |layer| layer.keep_header(header::DATE), false),
+        ("content-length", |layer| layer.keep_header(header::CONTENT_LENGTH), false),
+        ("x-hop", |layer| layer.keep_header(HeaderName::from_static("x-hop")), false),
+        ("vary", |layer| layer.drop_header(header::VARY), false),
+        ("x-date", |layer| layer.drop_header(HeaderName::from_static("x-hop-count")), true),
+        ("set-cookie", |layer| layer.keep_header(header::SET_COOKIE).drop_header(header::SET_COOKIE), false),
+    ];
+    for (name, adjust, kept) in cases {
+        let all: Vec<_> = KEPT.iter().chain(LEFT_OUT).copied().collect();
+        let lab = Lab::new(adjust, move |_| (fields(&all), "body"));
+        assert!(Whole::of(lab.ask().await).await.has(name));
+        assert_eq!(Whole::of(lab.ask().await).await.has(name), kept, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_cookie_is_a_line_of_its_own() {
+    let cookies = [("set-cookie", "a=1; Path=/, or not"), ("set-cookie", "b=2")];
+    let lab = Lab::new(|layer| layer.keep_header(header::SET_COOKIE), move |_| fields(&cookies).into_response());
+    let first = Whole::of(lab.ask().await).await;
+    let mut replay = Whole::of(lab.ask().await).await;
+    assert!(replay.unmark() && replay.fields == first.fields, "{replay:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_has_the_name_that_it_was_given() {
+    let runs = Counter::default();
+    let lab = Lab::new(
+        |layer| layer.marker(HeaderName::from_static("x-again")),
+        // A handler that asks a service like this one may pass its mark on.
+        move |_| [("x-again", format!("{}", runs.next())), ("idempotent-replayed", "theirs".to_owned())],
+    );
+    let marks = |whole: &Whole| -> Vec<_> {
+        let values = whole.fields.iter().filter(|(name, _)| name == "x-again" || name == "idempotent-replayed");
+        values.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value))).collect()
+    };
+    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["x-again: 1", "idempotent-replayed: theirs"]);
+    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["x-again: true", "idempotent-replayed: theirs"]);
+}

@@ -1,0 +1,10 @@
+//! What becomes of answers and bodies: what is kept, what comes back, and what goes through as it comes.
+
+mod fields;
+mod kept;
+mod lab;
+mod limits;
+mod policies;
+mod refusals;
+mod requests;
+mod streams;

@@ -1,0 +1,156 @@
+//! Which answers are kept, and for how long.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::time::advance;
+use tower_idempotency::{Keep, Operation, Policy};
+
+use crate::{
+    answers::lab::{KEPT, Lab, RELEASED, TOMBSTONE, Whole, as_it_is},
+    common::frames::Frames,
+    common::{Seen, see},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn by_status() {
+    /// A policy, what it keeps, and what it does not.
+    type Kind = (fn() -> Policy, &'static [u16], &'static [u16]);
+    let kinds: [Kind; 4] = [
+        (Policy::replay, &[200, 201, 204, 299, 301, 303, 304], &[400, 404, 409, 422, 500, 503]),
+        (
+            || Policy::replay().keep(Keep::Final),
+            &[200, 303, 400, 402, 404, 405, 406, 409, 410, 411, 414, 416, 418, 422, 451, 499],
+            &[401, 403, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 599],
+        ),
+        (|| Policy::replay().keep(Keep::Everything), &[200, 401, 404, 429, 500, 503, 999], &[]),
+        (
+            || Policy::replay().keep(Keep::when(|answer| answer.status().as_u16() % 2 == 0)),
+            &[200, 404, 500],
+            &[201, 303, 401, 503],
+        ),
+    ];
+    for (policy, kept, released) in kinds {
+        for (statuses, record, runs) in [(kept, KEPT, 1), (released, RELEASED, 2)] {
+            for status in statuses.iter().map(|&status| StatusCode::from_u16(status).unwrap()) {
+                let lab = Lab::new(|layer| layer.policy(policy()), move |_| status);
+                assert_eq!(lab.ask().await.status(), status);
+                assert_eq!(lab.record().await, record, "{status} under {:?}", policy().keep(Keep::Final));
+                assert_eq!(lab.ask().await.status(), status);
+                assert_eq!(lab.runs.get(), runs, "{status}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_everything_that_an_answer_has() {
+    const LINES: &[(&str, &str)] = &[("x-a", "1"), ("x-a", "2")];
+    let keep = Keep::when(|answer| {
+        answer.status() == 200
+            && answer.headers().get_all("x-a").iter().count() == 2
+            && answer.body() == b"onetwo"
+            && answer.trailers().is_some_and(|trailers| trailers["x-sum"] == "2")
+    });
+    for (fields, chunks, sum, record) in [
+        (LINES, ["one", "two"], "2", KEPT),
+        (&LINES[..1], ["one", "two"], "2", RELEASED),
+        (LINES, ["two", "one"], "2", RELEASED),
+        (LINES, ["one", "two"], "3", RELEASED),
+    ] {
+        let keep = keep.clone();
+        let lab = Lab::new(
+            |layer| layer.keep(keep),
+            move |_| (crate::common::frames::fields(fields), Frames::of(chunks).trailers(&[("x-sum", sum)]).boxed()),
+        );
+        Whole::of(lab.ask().await).await;
+        assert_eq!(lab.record().await, record, "{fields:?} {chunks:?} {sum}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_held_shows_no_body() {
+    let keep = || Keep::when(|answer| answer.body().is_empty() && answer.trailers().is_none());
+    let stream = |operation: Operation| {
+        operation.stream();
+        "a stream"
+    };
+    let streamed = Lab::new(|layer| layer.keep(keep()), stream);
+    let long = Lab::new(|layer| layer.keep(keep()).response_limit(2), |_| "too long");
+    let broken = Lab::new(|layer| layer.keep(keep()), |_| Frames::of(["half"]).broken().boxed());
+    for lab in [streamed, long, broken] {
+        lab.ask().await;
+        assert_eq!(lab.record().await, TOMBSTONE);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handler_says_that_it_is_not_kept() {
+    let discard = |operation: Operation| {
+        operation.discard();
+        format!("run {}", operation.attempt())
+    };
+    for policy in [Policy::replay(), Policy::at_most_once(), Policy::reject()] {
+        let lab = Lab::new(|layer| layer.policy(policy), discard);
+        assert_eq!(see(lab.ask().await).await, Seen::first(200, "run 1"));
+        assert_eq!(lab.record().await, RELEASED);
+        assert_eq!(see(lab.ask().await).await, Seen::first(200, "run 2"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handler_says_for_how_long() {
+    for status in [200, 503] {
+        let lab = Lab::new(as_it_is, move |operation| {
+            operation.keep_for(SECOND * 10);
+            StatusCode::from_u16(status).unwrap()
+        });
+        assert_eq!(lab.ask().await.status(), status);
+        advance(SECOND * 9).await;
+        assert_eq!((lab.ask().await.status().as_u16(), lab.runs.get()), (status, 1));
+        advance(SECOND * 2).await;
+        assert_eq!((lab.ask().await.status().as_u16(), lab.runs.get()), (status, 2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_word_counts_and_so_does_one_of_the_body() {
+    for (words, record) in [("keep, discard", RELEASED), ("discard, keep", KEPT)] {
+        let lab = Lab::new(as_it_is, move |operation| {
+            for word in words.split(", ") {
+                if word == "keep" { operation.keep_for(SECOND) } else { operation.discard() }
+            }
+        });
+        lab.ask().await;
+        assert_eq!(lab.record().await, record, "{words}");
+    }
+
+    let late = |operation: Operation| {
+        let body = Frames::of(["one"]).boxed();
+        // A body that finds out half-way that nothing was done.
+        axum::body::Body::new(http_body_util::BodyExt::map_frame(body, move |frame| {
+            operation.discard();
+            frame
+        }))
+    };
+    let lab = Lab::new(as_it_is, late);
+    assert_eq!(Whole::of(lab.ask().await).await.data, "one");
+    assert_eq!(lab.record().await, RELEASED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_is_kept_for_as_long_as_the_handler_says() {
+    let stream = |operation: Operation| {
+        operation.stream();
+        operation.keep_for(SECOND);
+        StatusCode::INTERNAL_SERVER_ERROR
+    };
+    let lab = Lab::new(as_it_is, stream);
+    lab.ask().await;
+    assert_eq!(lab.record().await, TOMBSTONE);
+    assert_eq!(see(lab.ask().await).await.problem(), "response-not-retained");
+    advance(SECOND).await;
+    assert_eq!(lab.record().await, None);
+}

@@ -1,0 +1,132 @@
+//! Answers that are none to wait for, and answers that break.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use tower_idempotency::{Keep, Operation};
+
+use crate::{
+    answers::lab::{KEPT, Lab, RELEASED, TOMBSTONE, Whole, as_it_is, next},
+    common::frames::Frames,
+    common::{Counter, see},
+};
+
+/// What makes a stream of an answer.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    MediaType(&'static str),
+    Handler,
+    Status(u16),
+}
+
+impl By {
+    const ALL: [Self; 5] = [
+        Self::MediaType("text/event-stream"),
+        Self::MediaType("Text/Event-Stream; charset=utf-8"),
+        Self::Handler,
+        Self::Status(101),
+        Self::Status(206),
+    ];
+
+    fn answer(self, operation: &Operation, frames: Frames) -> Response {
+        match self {
+            Self::MediaType(media_type) => ([("content-type", media_type)], frames.boxed()).into_response(),
+            Self::Handler => {
+                operation.stream();
+                frames.boxed().into_response()
+            }
+            Self::Status(status) => (StatusCode::from_u16(status).unwrap(), frames.boxed()).into_response(),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn recorded_before_the_first_frame_is_asked_for() {
+    for by in By::ALL {
+        let pulled = Counter::default();
+        let counted = pulled.clone();
+        let lab = Lab::new(as_it_is, move |operation| {
+            by.answer(&operation, Frames::of(["one", "two"]).trailers(&[("x-sum", "2")]).counted_by(&counted))
+        });
+        let mut body = lab.ask().await.into_body();
+        assert_eq!((pulled.get(), lab.record().await), (0, TOMBSTONE), "{by:?}");
+        for (number, frame) in ["one", "two", ""].iter().enumerate() {
+            assert_eq!(pulled.get(), number, "{by:?}: nothing is read ahead");
+            assert_eq!(next(&mut body).await.unwrap().unwrap(), frame);
+        }
+        assert!(next(&mut body).await.is_none());
+        assert_eq!(see(lab.ask().await).await.problem(), "response-not-retained", "{by:?}");
+        assert_eq!(lab.runs.get(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_fails_at_once_is_released() {
+    for by in [By::MediaType("text/event-stream"), By::Handler] {
+        let pulled = Counter::default();
+        let counted = pulled.clone();
+        let lab = Lab::new(as_it_is, move |operation| {
+            let frames = Frames::of(["no"]).counted_by(&counted);
+            (StatusCode::SERVICE_UNAVAILABLE, by.answer(&operation, frames))
+        });
+        let response = lab.ask().await;
+        assert_eq!((pulled.get(), lab.record().await), (0, RELEASED), "{by:?}");
+        assert_eq!(Whole::of(response).await.data, "no");
+        assert_eq!(lab.ask().await.status(), 503);
+        assert_eq!(lab.runs.get(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_counts_as_done_unless_the_handler_takes_it_back() {
+    let upgrade = |_: Operation| StatusCode::SWITCHING_PROTOCOLS;
+    let never = Keep::when(|_| false);
+    for (keep, record) in [(Keep::Success, TOMBSTONE), (Keep::Everything, TOMBSTONE), (never, TOMBSTONE)] {
+        let lab = Lab::new(|layer| layer.keep(keep), upgrade);
+        assert_eq!(lab.ask().await.status(), 101);
+        assert_eq!(lab.record().await, record);
+    }
+    let taken_back = Lab::new(as_it_is, move |operation| {
+        operation.discard();
+        upgrade(operation)
+    });
+    assert_eq!(taken_back.ask().await.status(), 101);
+    assert_eq!(taken_back.record().await, RELEASED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_looks_like_a_stream_is_kept() {
+    for media_type in ["text/event-streams", "text/plain; x=text/event-stream", "text/event"] {
+        let frames = |media_type| ([("content-type", media_type)], Frames::of(["one", "two"]).boxed());
+        let lab = Lab::new(as_it_is, move |_| frames(media_type));
+        assert_eq!(Whole::of(lab.ask().await).await.data, "onetwo");
+        assert_eq!(lab.record().await, KEPT, "{media_type}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_breaks_is_never_replayed() {
+    for (status, record, runs) in [(200, TOMBSTONE, 1), (303, TOMBSTONE, 1), (500, RELEASED, 2)] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let lab = Lab::new(as_it_is, move |_| (status, Frames::of(["on", "e"]).broken().boxed()));
+        let response = lab.ask().await;
+        assert_eq!((response.status(), lab.record().await), (status, record));
+        let mut body = response.into_body();
+        assert_eq!(next(&mut body).await.unwrap().unwrap(), "one", "the client gets what there was");
+        assert_eq!(next(&mut body).await.unwrap().unwrap_err().to_string(), "broken off");
+        assert!(next(&mut body).await.is_none());
+        let retry = lab.ask().await;
+        assert_eq!(lab.runs.get(), runs, "{status}");
+        assert_eq!(retry.status() == StatusCode::CONFLICT, runs == 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_breaks_at_once_is_told_at_once() {
+    let lab = Lab::new(as_it_is, |_| Frames::of([""; 0]).broken().boxed());
+    let mut body = lab.ask().await.into_body();
+    assert!(next(&mut body).await.unwrap().is_err());
+    assert_eq!(lab.record().await, TOMBSTONE);
+    assert_eq!(see(lab.ask().await).await.problem(), "response-not-retained");
+}

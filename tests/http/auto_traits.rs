@@ -1,0 +1,81 @@
+//! What may be sent, shared, cloned and moved. It holds if it compiles.
+
+use std::{convert::Infallible, fmt::Debug, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use tower::{Layer, Service, util::BoxCloneSyncService};
+use tower_idempotency::{
+    Event, Idempotency, IdempotencyLayer, Leftovers, MemoryStore, Operation, Policy, RecordKey, Refusal, RequestBody,
+    ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
+    store::{Claim, Claimed, Operator, Record, Store, StoreFuture},
+};
+
+use crate::common::steps::Steps;
+
+fn values<T: Send + Sync + Clone + Debug + Unpin + 'static>() {}
+fn shared<T: Send + Sync + Debug + Unpin + 'static>() {}
+fn sent<T: Send + Debug>() {}
+fn unpinned<T: Send + Debug + Unpin>() {}
+fn errors<T: std::error::Error + Send + Sync + 'static>() {}
+fn stores<T: Store + Operator>() {}
+fn services<S, B>()
+where
+    S: Service<Request<B>, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+{
+}
+
+type Inner<B> = BoxCloneSyncService<Request<RequestBody<B>>, Response<Full<Bytes>>, Infallible>;
+/// Neither `Sync` nor `Unpin`, as bodies and futures of applications are.
+type Odd = (std::cell::Cell<u8>, std::marker::PhantomPinned);
+
+#[test]
+fn types() {
+    values::<IdempotencyLayer>();
+    values::<Idempotency<Inner<Full<Bytes>>>>();
+    values::<Operation>();
+    values::<Leftovers>();
+    values::<Policy>();
+    values::<(key::KeyExtractor, scope::ScopeExtractor)>();
+    values::<fingerprint::FingerprintExtractor>();
+    values::<(RecordKey, Record, Claim, Claimed, Refusal)>();
+    values::<MemoryStore>();
+    values::<Event<'static>>();
+    errors::<StoreError>();
+    sent::<StoreFuture<'static, Claimed>>();
+    stores::<MemoryStore>();
+    stores::<Arc<MemoryStore>>();
+    stores::<Arc<dyn Operator>>();
+    shared::<(RequestBody<Steps>, ResponseBody<Full<Bytes>>)>();
+    sent::<RequestBody<http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>>>();
+    sent::<ResponseBody<http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>>>();
+    services::<Idempotency<Inner<Full<Bytes>>>, _>();
+    services::<Idempotency<Inner<Steps>>, _>();
+    sent::<ResponseFuture<Odd, Full<Bytes>, Infallible>>();
+    unpinned::<ResponseFuture<std::future::Ready<()>, Full<Bytes>, Infallible>>();
+}
+
+#[cfg(feature = "testing")]
+#[test]
+fn types_for_tests() {
+    use tower_idempotency::testing::{Faults, FaultyStore, Gate, ManualClock};
+    values::<(FaultyStore<MemoryStore>, Faults, ManualClock)>();
+    shared::<Gate>();
+    stores::<FaultyStore<MemoryStore>>();
+}
+
+/// A layer and its service can be named, stored and returned.
+struct App {
+    layer: IdempotencyLayer,
+    service: Idempotency<Inner<Full<Bytes>>>,
+}
+
+#[test]
+fn names() {
+    let inner = || Inner::new(tower::service_fn(|_| async { Ok(Response::new(Full::default())) }));
+    let layer = IdempotencyLayer::new(MemoryStore::new());
+    let app = App { service: layer.layer(inner()), layer };
+    let _ = (app.layer.clone(), app.service.clone().into_inner());
+}

@@ -1,0 +1,191 @@
+//! What an observer hears, and what nobody hears: the text of a key.
+
+use crate::bench::{Ask, Bench, End, LEASE, ask, secs};
+use bytes::Bytes;
+use http::Response;
+use tokio::time::sleep;
+use tower_idempotency::{
+    IdempotencyLayer, Leftovers, OnDuplicate, Policy, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+};
+
+/// What is heard while these requests are served, one after the other.
+async fn heard(bench: &Bench, asks: impl IntoIterator<Item = Ask>) -> Vec<String> {
+    for ask in asks {
+        // Those that panic are heard of as well.
+        let _ = bench.send(ask).await;
+    }
+    bench.log.take()
+}
+
+fn same(layer: IdempotencyLayer) -> IdempotencyLayer {
+    layer
+}
+
+fn reject(layer: IdempotencyLayer) -> IdempotencyLayer {
+    layer.on_duplicate(OnDuplicate::Reject)
+}
+
+fn respond(layer: IdempotencyLayer) -> IdempotencyLayer {
+    layer.on_duplicate(OnDuplicate::Respond(Reply::fixed(Response::new(Bytes::from_static(b"success")))))
+}
+
+fn at_most_once(layer: IdempotencyLayer) -> IdempotencyLayer {
+    layer.policy(Policy::at_most_once())
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_request_and_its_duplicates() {
+    type Case = (fn(IdempotencyLayer) -> IdempotencyLayer, Vec<Ask>, &'static [&'static str]);
+    let one = || ask("k");
+    let cases: [Case; 9] = [
+        (same, vec![one(), one()], &["claimed: 1", "settled", "replayed"]),
+        (same, vec![one(), one().body("two")], &["claimed: 1", "settled", "refused: key-reused"]),
+        (same, vec![one().ends(End::Answers(500)), one()], &["claimed: 1", "released", "claimed: 2", "settled"]),
+        (same, vec![one().ends(End::Panics)], &["claimed: 1", "released"]),
+        (same, vec![one().ends(End::Fails)], &["claimed: 1", "released"]),
+        (
+            same,
+            vec![one().ends(End::Answers(206)), one()],
+            &["claimed: 1", "settled as a tombstone", "refused: response-not-retained"],
+        ),
+        (reject, vec![one(), one()], &["claimed: 1", "settled", "refused: duplicate-request"]),
+        (respond, vec![one(), one()], &["claimed: 1", "settled", "responded"]),
+        (at_most_once, vec![one().ends(End::Panics), one()], &["claimed: 1", "settled", "replayed"]),
+    ];
+    for (adjust, asks, expected) in cases {
+        assert_eq!(heard(&Bench::with(adjust), asks).await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_key_that_is_none() {
+    assert_eq!(heard(&Bench::new(), [ask(","), ask("")]).await, ["refused: key-invalid", "refused: key-invalid"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_request_that_runs() {
+    let reply = Reply::fixed(Response::new(Bytes::from_static(b"later")));
+    for (while_running, expected) in [
+        (WhileRunning::Refuse, "refused: request-in-progress"),
+        (WhileRunning::Wait(secs(1)), "refused: request-in-progress"),
+        (WhileRunning::Respond(reply), "responded"),
+    ] {
+        let bench = Bench::with(|layer| layer.while_running(while_running));
+        let first = bench.send(ask("k").takes(secs(9)));
+        bench.until(secs(1)).await;
+        assert_eq!(heard(&bench, [ask("k")]).await, ["claimed: 1", expected]);
+        first.await.unwrap();
+        assert_eq!(bench.log.take(), ["settled"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_store_that_fails() {
+    use StoreVerb::{Changed, Claim, Release, Renew, Settle};
+    let again = "settle failed: Unavailable, again";
+    let cases: [(StoreVerb, usize, StoreErrorKind, Ask, &[&str]); 8] = [
+        (Claim, 1, StoreErrorKind::Unavailable, ask("k"), &["claim failed: Unavailable", "refused: store-unavailable"]),
+        (Claim, 1, StoreErrorKind::Full, ask("k"), &["claim failed: Full", "refused: store-full"]),
+        (
+            Renew,
+            1,
+            StoreErrorKind::Timeout,
+            ask("k").takes(secs(12)),
+            &["claimed: 1", "renew failed: Timeout, again", "settled"],
+        ),
+        (Settle, 2, StoreErrorKind::Unavailable, ask("k"), &["claimed: 1", again, again, "settled"]),
+        (
+            Settle,
+            1,
+            StoreErrorKind::Misconfigured,
+            ask("k"),
+            &["claimed: 1", "settle failed: Misconfigured", "not recorded: settle"],
+        ),
+        (
+            Release,
+            1,
+            StoreErrorKind::Unavailable,
+            ask("k").ends(End::Answers(500)),
+            &["claimed: 1", "release failed: Unavailable, again", "released"],
+        ),
+        (
+            Release,
+            1,
+            StoreErrorKind::Corrupt,
+            ask("k").ends(End::Answers(500)),
+            &["claimed: 1", "release failed: Corrupt", "not recorded: release"],
+        ),
+        (Changed, 1, StoreErrorKind::Other, ask("k"), &["claimed: 1", "settled"]),
+    ];
+    for (verb, times, kind, ask, expected) in cases {
+        let bench = Bench::new();
+        bench.faults.on(verb).times(times).fail(kind);
+        assert_eq!(heard(&bench, [ask]).await, expected, "{verb} {kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_store_that_does_not_answer() {
+    let bench = Bench::with(IdempotencyLayer::fail_open);
+    bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
+    let asks = [ask("k").takes(secs(1))];
+    // What is released is the claim that took effect.
+    assert_eq!(heard(&bench, asks).await, ["claim failed: Timeout", "failed open", "released"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_store_that_cannot_be_waited_at() {
+    let bench = Bench::with(|layer| layer.while_running(WhileRunning::Wait(secs(5))));
+    bench.faults.on(StoreVerb::Changed).once().fail(StoreErrorKind::Unavailable);
+    let first = bench.send(ask("k").takes(secs(2)));
+    tokio::task::yield_now().await;
+    let expected = ["claimed: 1", "changed failed: Unavailable, again", "settled", "replayed"];
+    assert_eq!(heard(&bench, [ask("k")]).await, expected);
+    first.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_claim_that_is_overtaken() {
+    let bench = Bench::new();
+    bench.faults.on(StoreVerb::Renew).times(9).fail(StoreErrorKind::Unavailable);
+    bench.faults.on(StoreVerb::Renew).hang();
+    let first = bench.send(ask("k").takes(LEASE + secs(9)));
+    bench.until(LEASE + secs(1)).await;
+    let failed = bench.log.take();
+    assert_eq!(failed[..2], ["claimed: 1", "renew failed: Unavailable, again"]);
+    assert_eq!(
+        heard(&bench, [ask("k").ends(End::Answers(500)), ask("k")]).await,
+        ["taken over: 2", "released", "claimed: 3", "settled"]
+    );
+    first.await.unwrap();
+    assert_eq!(bench.log.take(), ["renew failed: Timeout, again", "lost: 1", "replayed"]);
+}
+
+/// Sends a request of three seconds whose client leaves after one.
+async fn leave(bench: &Bench, ask: Ask) {
+    let client = bench.send(ask.takes(secs(3)));
+    sleep(secs(1)).await;
+    client.abort();
+    assert!(client.await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_client_that_leaves() {
+    type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
+    let short = |layer: IdempotencyLayer| layer.leftovers(Leftovers::new().time(secs(1)));
+    let none = |layer: IdempotencyLayer| layer.leftovers(Leftovers::new().limit(0));
+    let cases: [(Adjust, End, &[&str]); 6] = [
+        (same, End::Answers(201), &["claimed: 1", "detached", "settled"]),
+        (same, End::Answers(500), &["claimed: 1", "detached", "released"]),
+        (same, End::Panics, &["claimed: 1", "detached"]),
+        (IdempotencyLayer::attached, End::Answers(201), &["claimed: 1", "dropped: None"]),
+        (short, End::Answers(201), &["claimed: 1", "detached", "dropped: Some(1s)"]),
+        (none, End::Answers(201), &["claimed: 1", "dropped: None"]),
+    ];
+    for (adjust, end, expected) in cases {
+        let bench = Bench::with(adjust);
+        leave(&bench, ask("k").ends(end)).await;
+        bench.until(secs(9)).await;
+        assert_eq!(bench.log.take(), expected);
+    }
+}

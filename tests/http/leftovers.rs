@@ -1,0 +1,230 @@
+//! What clients leave behind is bounded, counted, and independent of where they leave.
+
+use std::{
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::{Instant, sleep, timeout},
+};
+use tower_idempotency::{Event, Leftovers, Observer, StoreErrorKind, StoreVerb, store::State};
+
+use crate::common::{
+    Seen,
+    shop::{Answer, LATER, LEASE, Order, STORE_TIMEOUT, Shop, TO_THE_CLAIM},
+    steps::{Leaving, polls},
+};
+
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    /// Those about clients that left.
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl Observer for Log {
+    fn on_event(&self, event: &Event<'_>) {
+        match event {
+            Event::Detached { .. } => self.0.lock().unwrap().push("detached".to_owned()),
+            Event::Dropped { after, .. } => self.0.lock().unwrap().push(format!("dropped after {after:?}")),
+            _ => {}
+        }
+    }
+}
+
+fn shop(leftovers: &Leftovers) -> (Shop, Log) {
+    let log = Log::default();
+    let shop = Shop::new(Order::DONE, false, |layer| layer.leftovers(leftovers.clone()).observer(log.clone()));
+    (shop, log)
+}
+
+/// A call whose handler has started.
+async fn begin(shop: &Shop) -> impl Future<Output = Answer> + Send + Unpin + 'static + use<> {
+    let mut call = shop.call();
+    assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
+    assert_eq!(shop.runs.started(), 1);
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn past_their_number_they_are_dropped() {
+    let leftovers = Leftovers::new().limit(2);
+    let shops: Vec<_> = (0..3).map(|_| shop(&leftovers)).collect();
+    for (shop, _) in &shops {
+        drop(begin(shop).await);
+    }
+    assert_eq!(leftovers.count(), 2);
+    let begun = Instant::now();
+    leftovers.drained().await;
+    assert_eq!(begun.elapsed(), Order::DONE.takes);
+    for (at, (shop, log)) in shops.iter().enumerate() {
+        let dropped = at == 2;
+        assert_eq!(log.take(), [if dropped { "dropped after None" } else { "detached" }]);
+        assert_eq!(shop.runs.ended.get(), usize::from(!dropped));
+        assert_eq!(shop.retry().await.0, Seen { replayed: !dropped, ..Seen::first(201, "done") });
+        assert_eq!(shop.runs.started(), 1 + usize::from(dropped));
+    }
+    assert!(begun.elapsed() < LEASE + 2 * Order::DONE.takes, "the claim lapsed after {:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn past_their_time_they_are_dropped() {
+    let time = Duration::from_secs(13);
+    let leftovers = Leftovers::new().time(time);
+    let (shop, log) = shop(&leftovers);
+    drop(begin(&shop).await);
+    let begun = Instant::now();
+    leftovers.drained().await;
+    assert_eq!(begun.elapsed(), time);
+    assert_eq!(log.take(), ["detached".to_owned(), format!("dropped after {:?}", Some(time))]);
+    assert_eq!(shop.record().await.map(|record| record.state), Some(State::Running));
+    assert_eq!(shop.retry().await.0, Seen::first(201, "done"));
+    assert_eq!((shop.runs.attempts(), shop.runs.ended.get()), (vec![1, 2], 1));
+    // Its last renewal was before it was dropped.
+    assert!(begun.elapsed() < time + LEASE + Order::DONE.takes);
+}
+
+/// What it cannot record at once takes no second place.
+#[tokio::test(start_paused = true)]
+async fn one_whose_store_is_away_goes_on_in_its_place() {
+    let leftovers = Leftovers::new().limit(1);
+    let (shop, log) = shop(&leftovers);
+    shop.faults.on(StoreVerb::Settle).fail(StoreErrorKind::Unavailable);
+    drop(begin(&shop).await);
+    sleep(LATER).await;
+    assert_eq!((shop.runs.ended.get(), leftovers.count()), (1, 1));
+    shop.faults.heal();
+    timeout(STORE_TIMEOUT, leftovers.drained()).await.expect("it is recorded");
+    assert_eq!(shop.retry().await.0, Seen::replay(201, "done"));
+    assert_eq!(log.take(), ["detached"]);
+}
+
+/// A claim whose client left before it was answered is one, too.
+#[tokio::test(start_paused = true)]
+async fn ghosts_are_bounded_as_well() {
+    for limit in [0, 1] {
+        let leftovers = Leftovers::new().limit(limit);
+        let shop = Shop::new(Order::DONE, false, |layer| layer.leftovers(leftovers.clone()));
+        shop.faults.on(StoreVerb::Claim).once().after_effect().hang();
+        let mut call = shop.call();
+        assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
+        drop(call);
+        assert_eq!((leftovers.count(), shop.runs.started()), (limit, 0));
+        let (seen, after) = shop.retry().await;
+        assert_eq!(seen, Seen::first(201, "done"));
+        let put_off = after.saturating_sub(Order::DONE.takes);
+        assert!(if limit == 0 { put_off <= LEASE + STORE_TIMEOUT } else { put_off < Duration::from_secs(1) });
+        leftovers.drained().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_can_be_awaited_by_many_and_more_than_once() {
+    let (shop, _) = shop(&Leftovers::new());
+    let leftovers = Leftovers::new();
+    leftovers.drained().await;
+    let other = Shop::new(Order::DONE, false, |layer| layer.leftovers(leftovers.clone()));
+    drop(begin(&other).await);
+    // Those of another layer do not count.
+    shop.leftovers.drained().await;
+    assert!(timeout(Order::DONE.takes / 2, leftovers.drained()).await.is_err());
+    let many: Vec<_> =
+        (0..3).map(|_| leftovers.clone()).map(|it| tokio::spawn(async move { it.drained().await })).collect();
+    leftovers.drained().await;
+    for one in many {
+        one.await.unwrap();
+    }
+    assert_eq!((leftovers.count(), other.runs.ended.get()), (0, 1));
+    leftovers.drained().await;
+}
+
+/// Drops the call somewhere else than in its own runtime.
+type Elsewhere = fn(Box<dyn Send>);
+
+#[tokio::test(start_paused = true)]
+async fn it_does_not_matter_where_the_future_is_dropped() {
+    let places: [(&str, Elsewhere); 3] = [
+        ("a thread without a runtime", |call| drop(call)),
+        ("another runtime", |call| runtime().block_on(async { drop(call) })),
+        ("another runtime that ends", |call| {
+            runtime().spawn(async { drop(call) });
+        }),
+    ];
+    for (place, leave) in places {
+        let leftovers = Leftovers::new();
+        let (shop, log) = shop(&leftovers);
+        let call = Box::new(begin(&shop).await);
+        thread::spawn(move || leave(call)).join().unwrap();
+        assert_eq!(leftovers.count(), 1, "{place}");
+        timeout(LATER, leftovers.drained()).await.expect(place);
+        assert_eq!(shop.retry().await.0, Seen::replay(201, "done"), "{place}");
+        assert_eq!(log.take(), ["detached"], "{place}");
+    }
+}
+
+/// A claim on its way, a waiting duplicate and an attached handler leave no less quietly.
+#[tokio::test(start_paused = true)]
+async fn a_claim_on_its_way_can_be_dropped_anywhere() {
+    let leftovers = Leftovers::new();
+    let (shop, log) = shop(&leftovers);
+    shop.faults.on(StoreVerb::Claim).once().after_effect().hang();
+    let mut call = shop.call();
+    assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
+    thread::spawn(move || drop(call)).join().unwrap();
+    sleep(STORE_TIMEOUT).await;
+    assert_eq!(shop.record().await.map(|record| record.state), Some(State::Released));
+    assert_eq!((leftovers.count(), log.take().len()), (0, 0));
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+/// Whoever shuts down without waiting loses the work, and nothing else.
+#[test]
+fn a_runtime_may_end_while_they_run() {
+    let kinds = [runtime, || Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()];
+    for runtime in kinds {
+        let leftovers = Leftovers::new();
+        let served = runtime();
+        let (left, stays, kept) = served.block_on(async {
+            let shops = [shop(&leftovers), shop(&leftovers), shop(&leftovers)];
+            drop(begin(&shops[0].0).await);
+            tokio::spawn(begin(&shops[1].0).await);
+            let kept = begin(&shops[2].0).await;
+            let [left, stays, outlives] = shops;
+            (left, stays, (kept, outlives))
+        });
+        assert_eq!(leftovers.count(), 1);
+        drop(served);
+        // A future that outlives its runtime has none to leave its work to.
+        let (call, outlives) = kept;
+        drop(call);
+        assert_eq!(leftovers.count(), 0);
+        for (shop, _) in [left, stays, outlives] {
+            let record = self::runtime().block_on(shop.record()).expect("a record");
+            assert_eq!((record.state, shop.runs.ended.get()), (State::Running, 0));
+        }
+    }
+}
+
+/// A service may be called before its future is brought into a runtime, as `block_on(service.call(..))` does.
+#[test]
+fn work_belongs_to_the_runtime_that_it_is_polled_in() {
+    let leftovers = Leftovers::new();
+    let (shop, log) = shop(&leftovers);
+    let mut call = shop.call();
+    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+        assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
+        drop(call);
+        assert_eq!(leftovers.count(), 1);
+        leftovers.drained().await;
+    });
+    assert_eq!((shop.runs.ended.get(), log.take()), (1, vec!["detached".to_owned()]));
+}

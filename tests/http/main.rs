@@ -1,0 +1,52 @@
+//! The layers as a service sees them: one binary, since each takes long to link.
+#![cfg(feature = "memory")]
+
+#[cfg(feature = "axum")]
+mod answers;
+#[cfg(feature = "testing")]
+mod at_most_once;
+mod auto_traits;
+#[cfg(feature = "testing")]
+mod bench;
+#[cfg(feature = "testing")]
+mod cancel;
+#[cfg(feature = "testing")]
+mod cancel_waiting;
+#[cfg(feature = "axum")]
+mod clients;
+mod common;
+#[cfg(feature = "testing")]
+mod endings;
+#[cfg(feature = "testing")]
+mod events;
+#[cfg(feature = "axum")]
+mod hostile_input;
+mod kept_request;
+#[cfg(feature = "testing")]
+mod leftovers;
+#[cfg(feature = "testing")]
+mod lost_claims;
+#[cfg(feature = "testing")]
+mod outages;
+#[cfg(feature = "testing")]
+mod panics;
+#[cfg(feature = "testing")]
+mod panics_of_closures;
+mod pass_through;
+#[cfg(all(feature = "axum", feature = "presets"))]
+mod presets;
+#[cfg(feature = "testing")]
+mod random_schedules;
+mod readiness;
+#[cfg(feature = "axum")]
+mod routes;
+#[cfg(all(feature = "testing", feature = "tracing"))]
+mod secrets;
+#[cfg(feature = "axum")]
+mod sockets;
+#[cfg(all(feature = "testing", feature = "tracing"))]
+mod task_locals;
+#[cfg(all(feature = "axum", feature = "form", feature = "testing"))]
+mod tokens;
+#[cfg(feature = "testing")]
+mod waiting;

@@ -1,0 +1,212 @@
+//! What holds for signed tokens: nothing is stored until one is spent, and nothing is forgotten too early.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use tower_idempotency::{
+    MemoryStore, OnDuplicate, SigningKeys, StoreErrorKind, StoreVerb, TokenLayer, Tokens,
+    store::{Filter, Operator, Record, State},
+    testing::{FaultyStore, ManualClock},
+};
+
+use crate::tokens::shop::Shop;
+
+const SKEW: Duration = Duration::from_secs(30);
+const LIFE: Duration = Duration::from_secs(300);
+
+/// One process: its own clock, the store of all.
+fn process(store: &Arc<MemoryStore>, keys: SigningKeys, offset: i64, clock: &ManualClock) -> Tokens {
+    let clock = clock.clone();
+    let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now().saturating_add_signed(offset));
+    Tokens::signed(store.clone(), keys).life(LIFE).clock_skew(SKEW).clock(now)
+}
+
+fn keys() -> SigningKeys {
+    SigningKeys::new([1; 32]).unwrap()
+}
+
+struct Lab {
+    clock: ManualClock,
+    store: Arc<MemoryStore>,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let clock = ManualClock::new();
+        Self { store: Arc::new(MemoryStore::builder().clock(clock.clone()).build()), clock }
+    }
+
+    fn shop(&self, offset: i64, adjust: impl FnOnce(TokenLayer) -> TokenLayer) -> Shop {
+        Shop::new(process(&self.store, keys(), offset, &self.clock), adjust)
+    }
+
+    async fn records(&self) -> Vec<Record> {
+        self.store.list(Filter::All, None, 10).await.unwrap().entries.into_iter().map(|entry| entry.record).collect()
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_stored_until_it_is_spent() {
+    let lab = Lab::new();
+    let shop = lab.shop(0, |layer| layer);
+    let mut token = String::new();
+    for _ in 0..100 {
+        token = shop.token(Some("ann")).await;
+    }
+    // Nor is it by those who try what is none, or is not theirs.
+    shop.submit(&token, Some("bob"), "").await;
+    shop.submit(&"A".repeat(108), Some("ann"), "").await;
+    assert!(lab.records().await.is_empty());
+    assert_eq!(shop.submit(&token, Some("ann"), "").await.status, 201);
+    let records = lab.records().await;
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].state, State::Settled);
+}
+
+/// Whatever the policy says: shorter, it could be spent again.
+#[tokio::test]
+async fn it_is_remembered_as_long_as_anybody_could_accept_it() {
+    for retention in [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(24 * 60 * 60)] {
+        let lab = Lab::new();
+        let shop = lab.shop(0, |layer| layer.retention(retention));
+        let token = shop.token(None).await;
+        lab.clock.advance(Duration::from_secs(100));
+        assert_eq!(shop.submit(&token, None, "").await.status, 201);
+        assert_eq!(lab.records().await[0].expires_in, Duration::from_secs(200) + SKEW);
+        lab.clock.advance(Duration::from_millis(199_999));
+        assert_eq!(shop.submit(&token, None, "").await.problem(), "token-used");
+        lab.clock.advance(Duration::from_millis(1));
+        assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
+        lab.clock.advance(SKEW);
+        assert!(lab.records().await.is_empty());
+        assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
+    }
+}
+
+/// A process whose clock is behind by the skew accepts it longest; by then it must not be forgotten.
+#[tokio::test]
+async fn clocks_may_differ_by_the_skew() {
+    let skew = i64::try_from(SKEW.as_millis()).unwrap();
+    for (issuer, spender, late) in [(0, 0, -skew), (0, skew, 0), (skew, skew, 0), (skew, 0, 0), (0, -skew, -skew)] {
+        let lab = Lab::new();
+        let [issuer, spender, late] = [issuer, spender, late].map(|offset| lab.shop(offset, |layer| layer));
+        let token = issuer.token(None).await;
+        assert_eq!(spender.submit(&token, None, "").await.status, 201);
+        for _ in 0..400 {
+            lab.clock.advance(Duration::from_secs(1));
+            let problem = late.submit(&token, None, "").await.problem();
+            assert!(problem == "token-used" || problem == "token-invalid", "{problem}");
+        }
+        assert_eq!(late.runs.get(), 0);
+        assert_eq!(late.submit(&token, None, "").await.problem(), "token-invalid");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_gives_it_back_and_is_not_remembered_longer_than_it() {
+    let lab = Lab::new();
+    let shop = lab.shop(0, |layer| layer);
+    let token = shop.token(None).await;
+    lab.clock.advance(Duration::from_secs(250));
+    assert_eq!(shop.submit(&token, None, "bad").await.status, 422);
+    let record = &lab.records().await[0];
+    assert_eq!((record.state, record.attempt), (State::Released, 1));
+    assert_eq!(record.expires_in, Duration::from_secs(50) + SKEW);
+    assert_eq!(shop.submit(&token, None, "corrected").await.status, 201);
+    assert_eq!(shop.submit(&token, None, "corrected").await.problem(), "token-used");
+}
+
+/// Nor may a handler shorten it, or one that takes longer than the token is good.
+#[tokio::test]
+async fn what_the_handler_wishes_does_not_count() {
+    use axum::{Router, routing::post};
+    use tower_idempotency::Operation;
+
+    let lab = Lab::new();
+    let tokens = process(&lab.store, keys(), 0, &lab.clock);
+    let slow = Arc::new(AtomicU64::new(0));
+    let handler = {
+        let (clock, slow) = (lab.clock.clone(), slow.clone());
+        move |operation: Operation| async move {
+            operation.keep_for(Duration::from_millis(1));
+            clock.advance(Duration::from_secs(slow.load(Ordering::SeqCst)));
+            "ordered"
+        }
+    };
+    let app = Router::new().route("/submit", post(handler).layer(tokens.layer("order")));
+    for (takes, remembered) in [(0, LIFE + SKEW), (299, Duration::from_secs(1) + SKEW), (1000, SKEW)] {
+        slow.store(takes, Ordering::SeqCst);
+        let token = tokens.issue("order", None).await.unwrap();
+        let request = crate::tokens::shop::submission(token.as_str(), "");
+        assert_eq!(tower::ServiceExt::oneshot(app.clone(), request).await.unwrap().status(), 200);
+        let records = lab.records().await;
+        assert!(records.iter().any(|record| record.expires_in == remembered), "{takes}: {records:?}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_are_replaced_while_tokens_are_out() {
+    let lab = Lab::new();
+    let (old, new) = ([1; 32], [2; 32]);
+    let shop = |keys| Shop::new(process(&lab.store, keys, 0, &lab.clock), |layer| layer);
+    let before = shop(SigningKeys::new(old).unwrap());
+    let between = shop(SigningKeys::new(new).unwrap().accept(old).unwrap());
+    let after = shop(SigningKeys::new(new).unwrap());
+    let token = before.token(None).await;
+    // Its record has the same name under whatever keys it is accepted.
+    assert_eq!(between.submit(&token, None, "").await.status, 201);
+    assert_eq!(before.submit(&token, None, "").await.problem(), "token-used");
+    assert_eq!(after.submit(&token, None, "").await.problem(), "token-invalid");
+    let token = between.token(None).await;
+    assert_eq!(before.submit(&token, None, "").await.problem(), "token-invalid");
+    assert_eq!(after.submit(&token, None, "").await.status, 201);
+}
+
+/// A successor that is signed anew, by another secret and later, is the same token: its record goes by its nonce.
+#[tokio::test]
+async fn a_successor_is_one_token_under_whatever_keys() {
+    let lab = Lab::new();
+    let (old, new) = ([1; 32], [2; 32]);
+    let shop = |keys| Shop::new(process(&lab.store, keys, 0, &lab.clock), TokenLayer::replace_after_failure);
+    let before = shop(SigningKeys::new(old).unwrap().accept(new).unwrap());
+    let after = shop(SigningKeys::new(new).unwrap().accept(old).unwrap());
+    let token = before.token(None).await;
+    let successor = async |shop: &Shop| {
+        let (_, headers) = shop.send_for_headers(crate::tokens::shop::submission(&token, "bad")).await;
+        headers["x-submit-token"].to_str().unwrap().to_owned()
+    };
+    let first = successor(&before).await;
+    lab.clock.advance(Duration::from_secs(100));
+    let again = successor(&after).await;
+    assert_ne!(first, again);
+    assert_eq!(after.submit(&again, None, "good").await.status, 201);
+    assert_eq!(before.submit(&first, None, "good").await.problem(), "token-used");
+    // It expires with what was given out first.
+    let expires_in: Vec<_> = lab.records().await.iter().map(|record| record.expires_in).collect();
+    assert!(expires_in.contains(&(Duration::from_secs(200) + SKEW)), "{expires_in:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn issuing_needs_no_store_and_spending_does() {
+    let store = FaultyStore::new(MemoryStore::new());
+    let shop = Shop::new(Tokens::signed(store.clone(), keys()), |layer| layer.on_duplicate(OnDuplicate::Reject));
+    store.faults().on(StoreVerb::Issue).fail(StoreErrorKind::Unavailable);
+    let token = shop.token(None).await;
+    store.faults().on(StoreVerb::Claim).once().after_effect().fail(StoreErrorKind::Timeout);
+    assert_eq!(shop.submit(&token, None, "").await.problem(), "store-unavailable");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(shop.submit(&token, None, "").await.status, 201);
+}
+
+#[test]
+fn keys_are_not_shown() {
+    let tokens =
+        Tokens::signed(MemoryStore::new(), SigningKeys::new("a secret that is long enough, and some more").unwrap());
+    let shown = format!("{tokens:?} {:?}", tokens.layer("order"));
+    assert!(!shown.contains("secret that"), "{shown}");
+}

@@ -1,0 +1,99 @@
+//! Every rule, for both kinds of tokens, on every store. A store is one line at the end.
+
+use std::{
+    future::{Future, ready},
+    sync::Arc,
+};
+
+#[cfg(feature = "redis")]
+use tower_idempotency::RedisStore;
+#[cfg(feature = "sqlite")]
+use tower_idempotency::SqliteStore;
+use tower_idempotency::{MemoryStore, store::Operator};
+
+use crate::{
+    tokens::rules,
+    tokens::shop::{Kind, Lab},
+};
+
+#[cfg(feature = "sqlite")]
+#[allow(dead_code)]
+#[path = "../../sql/folder.rs"]
+mod folder;
+#[cfg(feature = "redis")]
+#[allow(dead_code)]
+#[path = "../../redis/server.rs"]
+mod server;
+
+macro_rules! every_rule_on {
+    ($name:ident, $store:expr, $($attribute:tt)*) => {
+        mod $name {
+            use super::*;
+
+            every_rule_on! { @kind stored, Kind::Stored, $store, $($attribute)* }
+            #[cfg(feature = "signed-tokens")]
+            every_rule_on! { @kind signed, Kind::Signed, $store, $($attribute)* }
+        }
+    };
+    (@kind $kind:ident, $value:expr, $store:expr, $($attribute:tt)*) => {
+        mod $kind {
+            use super::*;
+
+            every_rule_on! { @rules $value, $store, ($($attribute)*)
+                each_is_good_once_and_for_its_life
+                what_was_never_issued_is_never_accepted
+                a_stranger_neither_succeeds_nor_spends_it
+                a_failure_gives_it_back_with_its_first_expiry
+                it_may_be_in_a_form
+                the_same_is_replayed_and_nothing_else
+                one_of_many_gets_through
+                a_failed_answer_may_bring_another
+            }
+        }
+    };
+    (@rules $kind:expr, $store:expr, $attribute:tt $($rule:ident)*) => {
+        $(every_rule_on! { @test $rule, $kind, $store, $attribute })*
+    };
+    (@test $rule:ident, $kind:expr, $store:expr, ($($attribute:tt)*)) => {
+        #[tokio::test($($attribute)*)]
+        async fn $rule() {
+            on($store, $kind, rules::$rule).await;
+        }
+    };
+}
+
+/// A store, what has to live as long as it, and whether Tokio's time is its own.
+struct Place(Arc<dyn Operator>, #[allow(dead_code)] Box<dyn Send>, bool);
+
+async fn on<F>(place: impl Future<Output = Place>, kind: Kind, rule: impl FnOnce(Lab) -> F)
+where
+    F: Future<Output = ()>,
+{
+    let Place(store, _alive, paused) = place.await;
+    rule(Lab { store, kind, paused }).await;
+}
+
+fn memory() -> Place {
+    Place(Arc::new(MemoryStore::new()), Box::new(()), true)
+}
+
+#[cfg(feature = "redis")]
+async fn redis() -> Place {
+    let server = server::Server::start(&[]);
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    Place(Arc::new(store), Box::new(server), false)
+}
+
+#[cfg(feature = "sqlite")]
+async fn sqlite() -> Place {
+    let folder = folder::Folder::quick();
+    let store = SqliteStore::open(folder.path().join("records.db")).await.unwrap();
+    store.migrate().await.unwrap();
+    Place(Arc::new(store), Box::new(folder), false)
+}
+
+every_rule_on!(on_memory, ready(memory()), start_paused = true);
+#[cfg(feature = "redis")]
+every_rule_on!(on_redis, redis(), flavor = "current_thread");
+#[cfg(feature = "sqlite")]
+every_rule_on!(on_sqlite, sqlite(), flavor = "current_thread");
