@@ -149,7 +149,7 @@ pub use self::store::RedisStore;
 pub use self::store::SqliteStore;
 #[cfg(feature = "signed-tokens")]
 #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
-pub use self::value::{SecretTooShort, SigningKeys};
+pub use self::value::SigningKeys;
 pub use self::{
     body::{RequestBody, ResponseBody},
     consumer::ConsumerLayer,
@@ -161,6 +161,7 @@ pub use self::{
     token::{TokenLayer, Tokens},
     value::{
         AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
-        Payload, Policy, RecordKey, Refusal, Reply, StoreError, StoreErrorKind, StoreVerb, WhileRunning,
+        Payload, Policy, RecordKey, Refusal, Reply, Secret, SecretTooShort, StoreError, StoreErrorKind, StoreVerb,
+        WhileRunning,
     },
 };

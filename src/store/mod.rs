@@ -45,14 +45,15 @@ pub use self::sql::{
     Message, NoTransaction, Outbox, OutboxStats, Outgoing, Purging, SqlDatabase, SqlStore, SqlStoreBuilder, Tx,
 };
 pub use crate::value::{
-    Binding, Caller, Claim, Claimant, Entry, Filter, Head, Issue, Record, Release, Settlement, State, Verdict, judge,
+    Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
+    Settlement, State, TraceContext, Verdict, judge,
 };
 
 pub use self::{
     front::Front,
     future::StoreFuture,
     operator::{Cursor, Operator, Page, Stats},
-    outcome::{Claimed, Finished, Granted, Issued, Renewed},
+    outcome::{Claimed, Finished, Issued, Renewed},
     transaction::{Committed, Entered, Transaction, TransactionSlot, TransactionalStore},
 };
 

@@ -2,7 +2,7 @@ use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
-use crate::value::{Claimant, Mismatch, Record, Unseen};
+use crate::value::{Claimant, Granted, Mismatch, Record, Unseen, Verdict};
 
 /// The outcome of [`Store::issue`](super::Store::issue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,35 @@ pub enum Claimed {
     Settled(Option<Bytes>),
     /// The record is of another request or another caller.
     Mismatch(Mismatch),
+    /// The record was written by a later version of this crate, or made with a secret that is not at hand: nobody can tell
+    /// whose it is and what it stands for.
+    Incompatible,
     /// A claim that must not be taken over has lapsed.
     OutcomeUnknown,
+    /// This very claim was granted and released before: it is a late copy.
+    Withdrawn,
     /// The record should have been issued, and is not there.
     NotIssued,
     /// The record was issued for another purpose or principal, or is none that was issued.
     Foreign,
+}
+
+impl Claimed {
+    /// Makes the outcome of a verdict. A [`Verdict::Grant`] has been written by then; `payload` gives the kept answer of a
+    /// settled record.
+    pub fn from_verdict(verdict: Verdict, payload: impl FnOnce() -> Option<Bytes>) -> Self {
+        match verdict {
+            Verdict::Grant(granted) | Verdict::Granted(granted) => Self::Granted(granted),
+            Verdict::Running { holder, left } => Self::Running { holder, left },
+            Verdict::Settled => Self::Settled(payload()),
+            Verdict::Mismatch(what) => Self::Mismatch(what),
+            Verdict::Incompatible => Self::Incompatible,
+            Verdict::OutcomeUnknown => Self::OutcomeUnknown,
+            Verdict::Withdrawn => Self::Withdrawn,
+            Verdict::NotIssued => Self::NotIssued,
+            Verdict::Foreign => Self::Foreign,
+        }
+    }
 }
 
 impl fmt::Debug for Claimed {
@@ -48,28 +71,12 @@ impl fmt::Debug for Claimed {
             }
             Self::Settled(payload) => f.debug_tuple("Settled").field(&payload.as_ref().map(Unseen)).finish(),
             Self::Mismatch(mismatch) => f.debug_tuple("Mismatch").field(mismatch).finish(),
+            Self::Incompatible => f.write_str("Incompatible"),
             Self::OutcomeUnknown => f.write_str("OutcomeUnknown"),
+            Self::Withdrawn => f.write_str("Withdrawn"),
             Self::NotIssued => f.write_str("NotIssued"),
             Self::Foreign => f.write_str("Foreign"),
         }
-    }
-}
-
-/// A claim that was granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Granted {
-    /// How many times the key was claimed since its record began, this time included.
-    pub attempt: u32,
-    /// The claim before it had lapsed.
-    pub takeover: bool,
-}
-
-impl Granted {
-    /// A granted claim.
-    #[must_use]
-    pub fn new(attempt: u32, takeover: bool) -> Self {
-        Self { attempt, takeover }
     }
 }
 

@@ -1,8 +1,8 @@
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Caller, Claimant, Fingerprint, Unseen};
+use super::{Caller, Claimant, Fingerprint, Origin, Secret, SecretNumber, TraceContext, Unseen};
 
 /// What a request brings to [`Store::claim`](crate::store::Store::claim).
 #[derive(Clone)]
@@ -12,8 +12,10 @@ pub struct Claim {
     pub claimant: Claimant,
     /// What the request asks for.
     pub fingerprint: Fingerprint,
-    /// Who asks, where no scope says so.
+    /// Who asks, if no scope says so.
     pub caller: Caller,
+    /// The number of the secret that the fingerprint and the caller are made with.
+    pub secret: SecretNumber,
     /// How long the claim lives without renewal.
     pub lease: Duration,
     /// How long the record of a running request outlives its last renewal. The longer of this and `lease` counts.
@@ -24,6 +26,16 @@ pub struct Claim {
     pub issued: Option<Binding>,
     /// Whatever the application keeps with the record, such as the raw request.
     pub note: Bytes,
+    /// Where the run stands in a distributed trace.
+    pub trace: Option<TraceContext>,
+    /// What fingerprint and caller are made from, for records that were made with another secret.
+    pub(crate) unsealed: Option<Arc<Unsealed>>,
+}
+
+pub(crate) struct Unsealed {
+    caller: Caller,
+    fingerprint: Fingerprint,
+    secret: Secret,
 }
 
 impl Claim {
@@ -34,12 +46,41 @@ impl Claim {
             claimant: Claimant::random(),
             fingerprint: Fingerprint::OFF,
             caller: Caller::NONE,
+            secret: SecretNumber::NONE,
             lease,
             horizon,
             at_most_once: false,
             issued: None,
             note: Bytes::new(),
+            trace: None,
+            unsealed: None,
         }
+    }
+
+    /// Keys the caller and the fingerprint with a secret.
+    pub(crate) fn sealed_with(mut self, secret: &Secret) -> Self {
+        let (caller, fingerprint, number) = (self.caller, self.fingerprint, secret.number());
+        if let Some(sealed) = secret.seal(number, caller, fingerprint) {
+            (self.caller, self.fingerprint) = sealed;
+            self.secret = number;
+            self.unsealed = Some(Arc::new(Unsealed { caller, fingerprint, secret: secret.clone() }));
+        }
+        self
+    }
+
+    /// The caller and the fingerprint as a record has them whose secret has this number; `None` if that is not at hand.
+    pub(crate) fn under(&self, number: SecretNumber) -> Option<(Caller, Fingerprint)> {
+        if number == self.secret {
+            return Some((self.caller, self.fingerprint));
+        }
+        let Unsealed { caller, fingerprint, secret } = &**self.unsealed.as_ref()?;
+        secret.seal(number, *caller, *fingerprint)
+    }
+
+    /// What a record that begins with this claim keeps of it for later ones.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin::new(self.caller, self.secret)
     }
 }
 
@@ -49,12 +90,14 @@ impl fmt::Debug for Claim {
             .field("claimant", &self.claimant)
             .field("fingerprint", &self.fingerprint)
             .field("caller", &self.caller)
+            .field("secret", &self.secret)
             .field("lease", &self.lease)
             .field("horizon", &self.horizon)
             .field("at_most_once", &self.at_most_once)
             .field("issued", &self.issued)
             .field("note", &Unseen(&self.note))
-            .finish()
+            .field("trace", &self.trace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -130,14 +173,24 @@ impl fmt::Debug for Settlement {
 pub struct Release {
     /// Who claimed.
     pub claimant: Claimant,
-    /// How long the attempt count is remembered.
+    /// How long the attempt count and the caller are remembered.
     pub keep: Duration,
+    /// The record becomes what it was before the claim: the attempt does not count, and a first one leaves no record.
+    pub undo: bool,
 }
 
 impl Release {
-    /// Releases the claim of `claimant`.
+    /// Releases the claim of `claimant`. The attempt counts.
     #[must_use]
     pub fn new(claimant: Claimant, keep: Duration) -> Self {
-        Self { claimant, keep }
+        Self { claimant, keep, undo: false }
+    }
+
+    /// Takes the claim of `claimant` back, as if it had not been made.
+    ///
+    /// If earlier attempts are known, they are remembered for `keep` from now on.
+    #[must_use]
+    pub fn undo(claimant: Claimant, keep: Duration) -> Self {
+        Self { claimant, keep, undo: true }
     }
 }

@@ -1,6 +1,6 @@
 use std::{cell::RefCell, fmt};
 
-use super::digest::hex;
+use super::{SecretNumber, digest::hex};
 
 /// A random 128-bit identity, made anew for every claim.
 ///
@@ -65,32 +65,83 @@ impl Pool {
     }
 }
 
-/// Who asks, where no scope says so: a digest of the request's credentials.
+/// Who asks, if no scope says so: a digest of the request's credentials.
 ///
-/// It is kept beside the fingerprint and compared like it, so that one caller never gets another one's answer.
+/// It is kept beside the fingerprint and compared before it, so that one caller never receives the answer of another one.
+/// A caller carries the scheme that made it; callers of different schemes are never equal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Caller([u8; 16]);
+pub struct Caller {
+    scheme: u8,
+    digest: [u8; 16],
+}
 
 impl Caller {
-    /// The caller without credentials, and the one of every request where a scope is set.
-    pub const NONE: Self = Self([0; 16]);
+    /// The caller without credentials, and the one of every request if a scope is set.
+    pub const NONE: Self = Self { scheme: 0, digest: [0; 16] };
 
-    /// The caller that a store has kept.
+    /// The length of a caller as bytes: the scheme and the digest.
+    pub const LENGTH: usize = 17;
+
+    /// Makes the caller of a scheme and a digest. Scheme 0 is [`NONE`](Self::NONE).
     #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
+    pub const fn from_parts(scheme: u8, digest: [u8; 16]) -> Self {
+        Self { scheme, digest }
     }
 
-    /// The caller as bytes.
+    /// Makes the caller that a store has kept as bytes.
     #[must_use]
-    pub const fn to_bytes(self) -> [u8; 16] {
-        self.0
+    pub fn from_bytes([scheme, rest @ ..]: [u8; Self::LENGTH]) -> Self {
+        Self { scheme, digest: rest }
+    }
+
+    /// Returns the scheme and the digest as bytes, for a store to keep.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::LENGTH] {
+        let mut bytes = [self.scheme; Self::LENGTH];
+        bytes[1..].copy_from_slice(&self.digest);
+        bytes
+    }
+
+    /// Returns the scheme that made it.
+    #[must_use]
+    pub const fn scheme(&self) -> u8 {
+        self.scheme
+    }
+
+    /// Returns the digest.
+    #[must_use]
+    pub const fn digest(&self) -> &[u8; 16] {
+        &self.digest
     }
 }
 
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::NONE { "Caller(none)" } else { "Caller(..)" })
+    }
+}
+
+/// Who began an operation: what the first claim of a record leaves in it for all later ones.
+///
+/// Child keys are derived from it, so that they are the same for each attempt, whatever a later attempt brings along and
+/// whichever secret is in use by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The caller of the first claim.
+    pub caller: Caller,
+    /// The number of the secret that this caller is made with.
+    pub secret: SecretNumber,
+}
+
+impl Origin {
+    /// The origin of a record that nobody has claimed.
+    pub const NONE: Self = Self { caller: Caller::NONE, secret: SecretNumber::NONE };
+
+    /// Makes the origin that a store has kept.
+    #[must_use]
+    pub const fn new(caller: Caller, secret: SecretNumber) -> Self {
+        Self { caller, secret }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{Binding, Caller, Claim, Claimant, Fingerprint, State};
+use super::{Binding, Caller, Claim, Claimant, Fingerprint, Origin, SecretNumber, State};
 
 /// The part of an existing record that decides about a claim. Times are milliseconds of the store's own clock.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,12 @@ pub struct Head<'a> {
     pub fingerprint: Fingerprint,
     /// Who asked.
     pub caller: Caller,
+    /// The last claim brought the caller: the record had none before.
+    pub caller_is_new: bool,
+    /// The number of the secret that the fingerprint and the caller are made with.
+    pub secret: SecretNumber,
+    /// Who began the operation.
+    pub origin: Origin,
     /// The last claim is never taken over.
     pub at_most_once: bool,
     /// The last claim was a takeover.
@@ -29,7 +35,7 @@ pub struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// The head of a record without fingerprint, caller, lease, expiry and binding, for stores to fill in.
+    /// Makes the head of a record without fingerprint, caller, lease, expiry and binding, for stores to fill in.
     #[must_use]
     pub fn new(state: State, claimant: Claimant, attempt: u32) -> Self {
         Self {
@@ -38,12 +44,58 @@ impl Head<'_> {
             attempt,
             fingerprint: Fingerprint::OFF,
             caller: Caller::NONE,
+            caller_is_new: false,
+            secret: SecretNumber::NONE,
+            origin: Origin::NONE,
             at_most_once: false,
             takeover: false,
             lease_ends: 0,
             expires: u64::MAX,
             binding: None,
         }
+    }
+
+    /// What its claimant was granted.
+    fn granted(&self) -> Granted {
+        Granted {
+            attempt: self.attempt,
+            takeover: self.takeover,
+            origin: self.origin,
+            caller_is_new: self.caller_is_new,
+        }
+    }
+
+    /// What the next claim is granted, whose caller is `caller`.
+    fn next(&self, claim: &Claim, caller: Caller, takeover: bool) -> Granted {
+        Granted {
+            attempt: self.attempt.saturating_add(1),
+            takeover,
+            origin: if self.attempt == 0 { claim.origin() } else { self.origin },
+            caller_is_new: self.caller == Caller::NONE && caller != Caller::NONE,
+        }
+    }
+}
+
+/// A claim that was granted, and what a store writes down of it beside the claim itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Granted {
+    /// How many times the key was claimed since its record began, this time included.
+    pub attempt: u32,
+    /// The claim before it had lapsed.
+    pub takeover: bool,
+    /// Who began the operation: the first claim of the record, this one or an earlier one.
+    pub origin: Origin,
+    /// The claim brings a caller, and the record had none before.
+    pub caller_is_new: bool,
+}
+
+impl Granted {
+    /// Grants the first claim of a record.
+    #[must_use]
+    pub fn first(claim: &Claim) -> Self {
+        let caller_is_new = claim.caller != Caller::NONE;
+        Self { attempt: 1, takeover: false, origin: claim.origin(), caller_is_new }
     }
 }
 
@@ -52,19 +104,11 @@ impl Head<'_> {
 #[non_exhaustive]
 pub enum Verdict {
     /// The claim is granted: write a running record with this attempt.
-    Grant {
-        /// The number of this attempt.
-        attempt: u32,
-        /// A lapsed claim is taken over.
-        takeover: bool,
-    },
+    Grant(Granted),
     /// This very claim was granted before, and its answer was lost on the way: nothing to write.
-    Granted {
-        /// The number of this attempt.
-        attempt: u32,
-        /// A lapsed claim was taken over.
-        takeover: bool,
-    },
+    Granted(Granted),
+    /// This very claim was granted and released before: it is a late copy, and nobody waits for its grant.
+    Withdrawn,
     /// Another claim runs.
     Running {
         /// Whose claim it is.
@@ -76,6 +120,8 @@ pub enum Verdict {
     Settled,
     /// The record is of another request or another caller.
     Mismatch(Mismatch),
+    /// The record was made with a secret that is not at hand, so that nobody can tell whose it is.
+    Incompatible,
     /// A claim that must not be taken over has lapsed.
     OutcomeUnknown,
     /// The record should have been issued, and is not there.
@@ -94,52 +140,59 @@ pub enum Mismatch {
     Caller,
 }
 
-/// Judges a claim against the record that is there. Every path goes through here: a store's claim, a front cache, a
+/// Judges a claim against the record that is there. Every path goes through here: a store's claim, a cache in front, a
 /// takeover.
 ///
-/// `now` is milliseconds of the same clock as the head's times. For running and settled records the fingerprint is
-/// checked before the state, so a mistaken request hears of its mistake while the first one still runs.
+/// `now` is milliseconds of the same clock as the head's times. The caller is compared first, in every state, so that a
+/// stranger learns nothing of the record. A released record belongs to its caller, whose next request may have another
+/// content; one without a caller is free for anybody. For running and settled records the fingerprint is compared before
+/// the state, so that a mistaken request learns of its mistake while the first one still runs.
 #[must_use]
 pub fn judge(existing: Option<&Head<'_>>, claim: &Claim, now: u64) -> Verdict {
     let Some(head) = existing.filter(|head| head.expires > now) else {
         return match claim.issued {
             Some(_) => Verdict::NotIssued,
-            None => Verdict::Grant { attempt: 1, takeover: false },
+            None => Verdict::Grant(Granted::first(claim)),
         };
     };
     if head.binding != claim.issued.as_ref() {
         return Verdict::Foreign;
     }
-    if matches!(head.state, State::Issued | State::Released) {
-        return Verdict::Grant { attempt: next(head.attempt), takeover: false };
+    let ended_without_answer = matches!(head.state, State::Issued | State::Released);
+    if head.claimant == claim.claimant && head.attempt > 0 {
+        match head.state {
+            State::Running => return Verdict::Granted(head.granted()),
+            State::Issued | State::Released => return Verdict::Withdrawn,
+            State::Settled => {}
+        }
     }
-    let running = head.state == State::Running;
-    if running && head.claimant == claim.claimant {
-        return Verdict::Granted { attempt: head.attempt, takeover: head.takeover };
-    }
-    if head.fingerprint != claim.fingerprint {
-        return Verdict::Mismatch(Mismatch::Fingerprint);
-    }
-    if head.caller != claim.caller {
+    let Some((caller, fingerprint)) = claim.under(head.secret).filter(|_| claim.under(head.origin.secret).is_some())
+    else {
+        return Verdict::Incompatible;
+    };
+    if head.caller != caller && !(ended_without_answer && head.caller == Caller::NONE) {
         return Verdict::Mismatch(Mismatch::Caller);
     }
-    if !running {
+    if ended_without_answer {
+        return Verdict::Grant(head.next(claim, caller, false));
+    }
+    if head.fingerprint != fingerprint {
+        return Verdict::Mismatch(Mismatch::Fingerprint);
+    }
+    if head.state == State::Settled {
         return Verdict::Settled;
     }
     match head.lease_ends.checked_sub(now) {
         Some(left @ 1..) => Verdict::Running { holder: head.claimant, left: Duration::from_millis(left) },
         _ if head.at_most_once || claim.at_most_once => Verdict::OutcomeUnknown,
-        _ => Verdict::Grant { attempt: next(head.attempt), takeover: true },
+        _ => Verdict::Grant(head.next(claim, caller, true)),
     }
-}
-
-fn next(attempt: u32) -> u32 {
-    attempt.saturating_add(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Secret;
 
     const NOW: u64 = 1_000;
 
@@ -147,16 +200,35 @@ mod tests {
         Claim::new(Duration::from_secs(1), Duration::from_secs(10))
     }
 
+    fn by(caller: Caller) -> Claim {
+        Claim { caller, ..claim() }
+    }
+
+    fn ann() -> Caller {
+        Caller::from_parts(1, [1; 16])
+    }
+
+    fn bob() -> Caller {
+        Caller::from_parts(1, [2; 16])
+    }
+
+    fn other_content() -> Fingerprint {
+        Fingerprint::from_parts(1, [1; 32])
+    }
+
     fn head(state: State) -> Head<'static> {
         Head { lease_ends: NOW + 300, expires: NOW + 5_000, ..Head::new(state, Claimant::random(), 3) }
     }
 
+    fn granted(attempt: u32, takeover: bool) -> Verdict {
+        Verdict::Grant(Granted { attempt, takeover, origin: Origin::NONE, caller_is_new: false })
+    }
+
     #[test]
     fn a_free_key_is_granted() {
-        let granted = Verdict::Grant { attempt: 1, takeover: false };
-        assert_eq!(judge(None, &claim(), NOW), granted);
-        let gone = Head { expires: NOW, ..head(State::Settled) };
-        assert_eq!(judge(Some(&gone), &claim(), NOW), granted);
+        assert_eq!(judge(None, &claim(), NOW), granted(1, false));
+        let gone = Head { expires: NOW, caller: ann(), ..head(State::Settled) };
+        assert_eq!(judge(Some(&gone), &claim(), NOW), granted(1, false));
     }
 
     #[test]
@@ -165,15 +237,15 @@ mod tests {
         let left = Duration::from_millis(300);
         assert_eq!(judge(Some(&running), &claim(), NOW), Verdict::Running { holder: running.claimant, left });
         assert_eq!(judge(Some(&head(State::Settled)), &claim(), NOW), Verdict::Settled);
-        let released = Head { fingerprint: Fingerprint::from_parts(1, [1; 32]), ..head(State::Released) };
-        assert_eq!(judge(Some(&released), &claim(), NOW), Verdict::Grant { attempt: 4, takeover: false });
+        let released = Head { fingerprint: other_content(), ..head(State::Released) };
+        assert_eq!(judge(Some(&released), &claim(), NOW), granted(4, false));
     }
 
     #[test]
     fn a_lapsed_claim_is_taken_over_unless_at_most_once() {
         for lease_ends in [0, NOW] {
             let lapsed = Head { lease_ends, ..head(State::Running) };
-            assert_eq!(judge(Some(&lapsed), &claim(), NOW), Verdict::Grant { attempt: 4, takeover: true });
+            assert_eq!(judge(Some(&lapsed), &claim(), NOW), granted(4, true));
             let once = Head { at_most_once: true, ..lapsed };
             assert_eq!(judge(Some(&once), &claim(), NOW), Verdict::OutcomeUnknown);
             let by_claim = Claim { at_most_once: true, ..claim() };
@@ -186,20 +258,85 @@ mod tests {
         for lease_ends in [0, NOW + 300] {
             let claim = claim();
             let own = Head { claimant: claim.claimant, lease_ends, takeover: true, ..head(State::Running) };
-            assert_eq!(judge(Some(&own), &claim, NOW), Verdict::Granted { attempt: 3, takeover: true });
+            assert_eq!(judge(Some(&own), &claim, NOW), Verdict::Granted(own.granted()));
         }
     }
 
     #[test]
-    fn the_fingerprint_comes_before_the_state() {
+    fn a_late_copy_of_a_released_claim_is_not_granted() {
+        let claim = claim();
+        for state in [State::Released, State::Issued] {
+            let own = Head { claimant: claim.claimant, ..head(state) };
+            assert_eq!(judge(Some(&own), &claim, NOW), Verdict::Withdrawn);
+        }
+    }
+
+    #[test]
+    fn the_caller_comes_before_the_fingerprint_and_the_fingerprint_before_the_state() {
         for state in [State::Running, State::Settled] {
             for lease_ends in [0, NOW + 300] {
-                let other = Head { fingerprint: Fingerprint::from_parts(1, [1; 32]), lease_ends, ..head(state) };
+                let other = Head { fingerprint: other_content(), lease_ends, ..head(state) };
                 assert_eq!(judge(Some(&other), &claim(), NOW), Verdict::Mismatch(Mismatch::Fingerprint));
-                let stranger = Head { caller: Caller::from_bytes([1; 16]), lease_ends, ..head(state) };
-                assert_eq!(judge(Some(&stranger), &claim(), NOW), Verdict::Mismatch(Mismatch::Caller));
+                for fingerprint in [Fingerprint::OFF, other_content()] {
+                    let anns = Head { caller: ann(), fingerprint, lease_ends, ..head(state) };
+                    for stranger in [by(bob()), claim()] {
+                        assert_eq!(judge(Some(&anns), &stranger, NOW), Verdict::Mismatch(Mismatch::Caller));
+                    }
+                    let nobodys = Head { fingerprint, lease_ends, ..head(state) };
+                    assert_eq!(judge(Some(&nobodys), &by(ann()), NOW), Verdict::Mismatch(Mismatch::Caller));
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_released_record_belongs_to_its_caller() {
+        let origin = Origin::new(ann(), SecretNumber::NONE);
+        let anns = Head { caller: ann(), origin, fingerprint: other_content(), ..head(State::Released) };
+        for stranger in [by(bob()), claim()] {
+            assert_eq!(judge(Some(&anns), &stranger, NOW), Verdict::Mismatch(Mismatch::Caller));
+        }
+        let next = Granted { attempt: 4, takeover: false, origin, caller_is_new: false };
+        assert_eq!(judge(Some(&anns), &by(ann()), NOW), Verdict::Grant(next));
+    }
+
+    #[test]
+    fn a_released_record_of_nobody_is_free_for_anybody_and_keeps_its_origin() {
+        let nobodys = head(State::Released);
+        let next = Granted { attempt: 4, takeover: false, origin: Origin::NONE, caller_is_new: true };
+        assert_eq!(judge(Some(&nobodys), &by(ann()), NOW), Verdict::Grant(next));
+        assert_eq!(judge(Some(&nobodys), &claim(), NOW), granted(4, false));
+    }
+
+    #[test]
+    fn a_record_is_compared_under_its_own_secret() {
+        let (old, new) = (Secret::new([1; 32]).unwrap(), Secret::new([2; 32]).unwrap());
+        let asked = || Claim { fingerprint: other_content(), ..by(ann()) };
+        let first = asked().sealed_with(&old);
+        let settled = Head {
+            caller: first.caller,
+            fingerprint: first.fingerprint,
+            secret: first.secret,
+            origin: first.origin(),
+            ..head(State::Settled)
+        };
+        let both = new.clone().accept([1; 32]).unwrap();
+        assert_eq!(judge(Some(&settled), &asked().sealed_with(&both), NOW), Verdict::Settled);
+        let bobs = Claim { caller: bob(), ..asked() }.sealed_with(&both);
+        assert_eq!(judge(Some(&settled), &bobs, NOW), Verdict::Mismatch(Mismatch::Caller));
+        for without in [asked().sealed_with(&new), asked()] {
+            assert_eq!(judge(Some(&settled), &without, NOW), Verdict::Incompatible);
+        }
+        // What was made before there was a secret is still compared.
+        let plain = Head { caller: ann(), fingerprint: other_content(), ..head(State::Settled) };
+        assert_eq!(judge(Some(&plain), &asked().sealed_with(&new), NOW), Verdict::Settled);
+    }
+
+    #[test]
+    fn a_record_whose_origin_needs_a_missing_secret_is_incompatible() {
+        let old = Secret::new([1; 32]).unwrap();
+        let released = Head { origin: Origin::new(ann(), old.number()), caller: ann(), ..head(State::Released) };
+        assert_eq!(judge(Some(&released), &by(ann()), NOW), Verdict::Incompatible);
     }
 
     #[test]
@@ -208,7 +345,7 @@ mod tests {
         let claim = Claim { issued: Some(ann.clone()), ..claim() };
         assert_eq!(judge(None, &claim, NOW), Verdict::NotIssued);
         let mut issued = Head { binding: Some(&ann), attempt: 0, ..head(State::Issued) };
-        assert_eq!(judge(Some(&issued), &claim, NOW), Verdict::Grant { attempt: 1, takeover: false });
+        assert_eq!(judge(Some(&issued), &claim, NOW), granted(1, false));
         for other in [Binding::new("order", Some("bob")), Binding::new("order", None), Binding::new("x", Some("ann"))] {
             for state in [State::Issued, State::Running, State::Settled] {
                 let foreign = Head { binding: Some(&other), ..head(state) };

@@ -13,8 +13,10 @@ mod payload;
 mod policy;
 mod record;
 mod refusal;
+mod secret;
 #[cfg(feature = "signed-tokens")]
 mod signing;
+mod trace;
 mod unseen;
 
 #[cfg(feature = "json")]
@@ -22,19 +24,21 @@ pub(crate) use self::payload::json_of;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) use self::policy::UNRECONCILED;
 #[cfg(feature = "signed-tokens")]
-pub use self::signing::{SecretTooShort, SigningKeys};
+pub use self::signing::SigningKeys;
 pub use self::{
     claim::{Binding, Claim, Issue, Release, Settlement},
     error::{KeyError, StoreError, StoreErrorKind},
     event::{Event, Observer, StoreVerb},
     fingerprint::{Fingerprint, FingerprintBuilder},
-    identity::{Caller, Claimant},
-    judge::{Head, Mismatch, Verdict, judge},
+    identity::{Caller, Claimant, Origin},
+    judge::{Granted, Head, Mismatch, Verdict, judge},
     key::RecordKey,
     payload::Payload,
     policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, WhileRunning},
     record::{Entry, Filter, Record, State},
     refusal::Refusal,
+    secret::{Secret, SecretNumber, SecretTooShort},
+    trace::TraceContext,
 };
 pub(crate) use self::{
     digest::{Digest, hex},

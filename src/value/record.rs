@@ -5,7 +5,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{Binding, Caller, Claimant, Fingerprint, RecordKey, Unseen};
+use super::{Binding, Caller, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext, Unseen};
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,8 +33,14 @@ pub struct Record {
     pub attempt: u32,
     /// What the last claim asked for.
     pub fingerprint: Fingerprint,
-    /// Who asked, where no scope says so.
+    /// Who asked, if no scope says so. A released record belongs to this caller.
     pub caller: Caller,
+    /// The last claim brought the caller: the record had none before.
+    pub caller_is_new: bool,
+    /// The number of the secret that the fingerprint and the caller are made with.
+    pub secret: SecretNumber,
+    /// Who began the operation.
+    pub origin: Origin,
     /// The last claim is never taken over.
     pub at_most_once: bool,
     /// The last claim was a takeover.
@@ -53,6 +59,8 @@ pub struct Record {
     pub note: Bytes,
     /// What a token is bound to; `None` where the record is no token's.
     pub binding: Option<Binding>,
+    /// Where the last run stands in a distributed trace.
+    pub trace: Option<TraceContext>,
 }
 
 impl Record {
@@ -65,6 +73,9 @@ impl Record {
             attempt,
             fingerprint: Fingerprint::OFF,
             caller: Caller::NONE,
+            caller_is_new: false,
+            secret: SecretNumber::NONE,
+            origin: Origin::NONE,
             at_most_once: false,
             takeover: false,
             lease_left: Duration::ZERO,
@@ -74,6 +85,7 @@ impl Record {
             payload: None,
             note: Bytes::new(),
             binding: None,
+            trace: None,
         }
     }
 
@@ -92,6 +104,9 @@ impl fmt::Debug for Record {
             .field("attempt", &self.attempt)
             .field("fingerprint", &self.fingerprint)
             .field("caller", &self.caller)
+            .field("caller_is_new", &self.caller_is_new)
+            .field("secret", &self.secret)
+            .field("origin", &self.origin)
             .field("at_most_once", &self.at_most_once)
             .field("takeover", &self.takeover)
             .field("lease_left", &self.lease_left)
@@ -101,6 +116,7 @@ impl fmt::Debug for Record {
             .field("payload", &self.payload.as_ref().map(Unseen))
             .field("note", &Unseen(&self.note))
             .field("binding", &self.binding)
+            .field("trace", &self.trace)
             .finish()
     }
 }

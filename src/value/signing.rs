@@ -1,9 +1,9 @@
-use std::{error::Error, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::{Binding, Digest, base64url, hex};
+use super::{Binding, Digest, SecretTooShort, base64url, hex};
 
 /// Secrets that tokens are signed with, by HMAC-SHA256 (RFC 2104, FIPS 198-1).
 ///
@@ -131,22 +131,6 @@ impl fmt::Debug for SigningKeys {
         f.debug_struct("SigningKeys").field("signing", &hex(&self.signing.id)).field("accepted", &accepted).finish()
     }
 }
-
-/// A secret is shorter than 32 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SecretTooShort {
-    /// How long it is, in bytes.
-    pub length: usize,
-}
-
-impl fmt::Display for SecretTooShort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a secret of {} bytes is too short to sign with: it takes 32", self.length)
-    }
-}
-
-impl Error for SecretTooShort {}
 
 #[cfg(test)]
 mod tests {
