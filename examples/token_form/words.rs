@@ -81,7 +81,7 @@ impl Words {
         match refusal {
             Refusal::TokenUsed => self.refusals.used,
             Refusal::Duplicate => self.refusals.same,
-            Refusal::KeyReused(_) => self.refusals.other,
+            Refusal::KeyReused => self.refusals.other,
             Refusal::TokenInvalid => self.refusals.expired,
             Refusal::InProgress(_) => self.refusals.running,
             _ => self.refusals.else_,

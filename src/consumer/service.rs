@@ -11,7 +11,7 @@ use super::{Consumed, ConsumerFuture, layer::Settings};
 use crate::{
     engine::{Errand, Fate, Performed, Started, Task, Work},
     exchange::Operation,
-    value::{Claim, Event, Payload, RecordKey, Refusal, is_failure},
+    value::{Claim, Event, Mismatch, Payload, RecordKey, Refusal, is_failure},
 };
 
 /// How long a message that failed stays away at most, unless `retry_after` is longer.
@@ -142,7 +142,7 @@ impl<M> Settings<M> {
                 let fate = if kept {
                     Fate::Settle(Payload::done().into_bytes())
                 } else {
-                    Fate::Release(self.policy.released_for())
+                    Fate::Release(self.policy.released_for(None))
                 };
                 (Consumed::Executed(response), fate)
             }
@@ -154,7 +154,7 @@ impl<M> Settings<M> {
             }
             Err(error) => {
                 let retry_after = self.pause(attempt);
-                (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.policy.released_for()))
+                (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.policy.released_for(None)))
             }
         }
     }
@@ -167,9 +167,10 @@ impl<M> Settings<M> {
     fn refused<T, E>(&self, refusal: Refusal) -> Consumed<T, E> {
         match refusal {
             Refusal::InProgress(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
-            Refusal::KeyReused(mismatch) => Consumed::Mismatch(mismatch),
+            Refusal::KeyReused => Consumed::Mismatch(Mismatch::Fingerprint),
+            Refusal::OtherCaller => Consumed::Mismatch(Mismatch::Caller),
             Refusal::OutcomeUnknown => Consumed::OutcomeUnknown,
-            Refusal::StoreUnavailable | Refusal::StoreFull => {
+            Refusal::StoreUnavailable | Refusal::StoreFull | Refusal::RecordIncompatible => {
                 Consumed::Unavailable { retry_after: self.policy.retry_after }
             }
             refusal => Consumed::NoKey(refusal),

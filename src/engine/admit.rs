@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{Engine, Run, Stage, Work, bounded::bounded, ghost::Ghost};
 use crate::{
     store::Claimed,
-    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreVerb},
+    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreErrorKind, StoreVerb},
 };
 
 /// How long to wait before asking a store again that could not be waited at: at first, and at most.
@@ -22,6 +22,8 @@ pub(crate) enum Admission<'a> {
     Settled(Option<Bytes>),
     /// The key belongs to another request or caller.
     Mismatch(Mismatch),
+    /// Nobody can tell whose the record is: it is a later version's, or its secret is not at hand.
+    Incompatible,
     /// It was begun, must not be run again, and nobody knows how it ended.
     OutcomeUnknown,
     /// It should have been issued, and was not, or not for this.
@@ -38,7 +40,9 @@ impl From<Claimed> for Admission<'_> {
             Claimed::Settled(payload) => Self::Settled(payload),
             Claimed::Mismatch(mismatch) => Self::Mismatch(mismatch),
             Claimed::NotIssued | Claimed::Foreign => Self::NotIssued,
-            Claimed::OutcomeUnknown | Claimed::Granted(_) => Self::OutcomeUnknown,
+            Claimed::Incompatible => Self::Incompatible,
+            // A claim is asked for by a new claimant each time, so a late copy has nobody who waits for it.
+            Claimed::OutcomeUnknown | Claimed::Granted(_) | Claimed::Withdrawn => Self::OutcomeUnknown,
         }
     }
 }
@@ -79,6 +83,12 @@ impl Engine {
                         return Admission::Failed { error, running };
                     }
                 };
+                if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
+                    // This process stood still: another one may have taken over by now. The claim is given back.
+                    let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
+                    self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
+                    return Admission::Failed { error, running };
+                }
                 ghost.laid();
                 match claimed {
                     Claimed::Granted(granted) => {

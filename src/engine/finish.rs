@@ -49,6 +49,11 @@ impl Run<'_> {
         How::Release(Release::new(self.claim.claimant, keep))
     }
 
+    /// The end of a run that is to be as if it had not been.
+    pub(crate) fn undo(&self, keep: Duration) -> How {
+        How::Release(Release::undo(self.claim.claimant, keep))
+    }
+
     /// Ends the run.
     ///
     /// Tries for the store timeout; after that, or without a client, goes on for as long as a leftover may.
@@ -108,6 +113,10 @@ impl Run<'_> {
                     How::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
                     How::Release(_) => Event::Released { key },
                 });
+                Some(Ending::Recorded)
+            }
+            // What an earlier try has undone is gone.
+            Ok(Finished::Refused(None)) if matches!(how, How::Release(Release { undo: true, .. })) => {
                 Some(Ending::Recorded)
             }
             Ok(Finished::Refused(record)) => {

@@ -20,7 +20,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     store::{Store, TransactionalStore},
-    value::Observer,
+    value::{Observer, Secret},
 };
 
 pub use self::leftovers::Leftovers;
@@ -44,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) store_timeout: Duration,
     pub(crate) leftovers: Leftovers,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Keys what the store, logs and other services see of callers and contents.
+    pub(crate) secret: Option<Secret>,
 }
 
 impl Engine {
@@ -58,7 +60,7 @@ impl Engine {
     }
 
     fn on(store: Arc<dyn Store>, transactions: Option<Arc<dyn TransactionalStore>>) -> Self {
-        Self { store, transactions, store_timeout: Duration::from_secs(5), leftovers: Leftovers::new(), observer: None }
+        Self { store, transactions, store_timeout: Duration::from_secs(5), leftovers: Leftovers::new(), observer: None, secret: None }
     }
 }
 

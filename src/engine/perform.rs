@@ -41,8 +41,7 @@ impl Errand<'_> {
 
     /// The record says what a run came to that lost its claim.
     fn late<T>(&self, record: Option<Box<Record>>) -> Performed<T> {
-        let same = |record: &Record| record.fingerprint == self.claim.fingerprint && record.caller == self.claim.caller;
-        match record.filter(|record| same(record)) {
+        match record.filter(|record| record.is_of(self.claim)) {
             Some(record) if record.state == State::Settled => Performed::Settled(record.payload),
             record => Performed::Refused(Refusal::InProgress(record.map_or(Duration::ZERO, |it| it.lease_left))),
         }
@@ -69,7 +68,8 @@ impl Engine {
             Admission::Run(run) => run.perform(&errand, job).await,
             Admission::Settled(payload) => Performed::Settled(payload),
             Admission::Running(left) => Performed::Refused(Refusal::InProgress(left)),
-            Admission::Mismatch(mismatch) => Performed::Refused(Refusal::KeyReused(mismatch)),
+            Admission::Mismatch(mismatch) => Performed::Refused(mismatch.into()),
+            Admission::Incompatible => Performed::Refused(Refusal::RecordIncompatible),
             Admission::OutcomeUnknown => Performed::Refused(Refusal::OutcomeUnknown),
             Admission::NotIssued => Performed::Refused(Refusal::TokenInvalid),
             Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
@@ -96,7 +96,7 @@ impl Run<'_> {
             // Without its caller the work has lost its task-locals, which may be why it panicked.
             Err(panic) if work.is_leftover() && !keeps_panics => resume_unwind(panic),
             Err(panic) if keeps_panics => (Err(panic), Fate::Settle(Payload::failed().into_bytes())),
-            Err(panic) => (Err(panic), Fate::Release(policy.released_for())),
+            Err(panic) => (Err(panic), Fate::Release(policy.released_for(None))),
         };
         let retention = match work.wishes().retain {
             Some(Retain::For(retention)) => retention,

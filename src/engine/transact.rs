@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout};
 use super::{Admission, Ending, Engine, Run, Stage, Work, admit::PAUSES, bounded::bounded, finish::How};
 use crate::{
     store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
-    value::{Claim, Claimant, Event, RecordKey, StoreError, StoreVerb},
+    value::{Claim, Claimant, Event, RecordKey, Secret, StoreError, StoreVerb},
 };
 
 impl Engine {
@@ -58,6 +58,7 @@ impl Engine {
 pub(crate) struct Started {
     pub(crate) claimant: Claimant,
     pub(crate) granted: Granted,
+    pub(crate) secret: Option<Secret>,
     /// Where it finds the transaction in which it runs, if it does.
     pub(crate) slot: Option<TransactionSlot>,
 }
@@ -65,7 +66,7 @@ pub(crate) struct Started {
 impl Run<'_> {
     pub(crate) fn started(&self) -> Started {
         let slot = self.transaction.as_ref().map(|transaction| transaction.slot());
-        Started { claimant: self.claim.claimant, granted: self.granted, slot }
+        Started { claimant: self.claim.claimant, granted: self.granted, secret: self.engine.secret.clone(), slot }
     }
 
     /// Commits the transaction with the record in it, or rolls it back.

@@ -9,22 +9,24 @@ use http::{
 use http_body::Body;
 
 use super::{
-    Exchange,
+    Asked, Exchange, Scoping,
     codec::{self, Kept},
     token::Shown,
 };
 use crate::{
     body::{Collected, Excess, Failure, ResponseBody, collect},
     engine::Work,
-    value::{Answer, Retain, Wishes},
+    value::{Answer, Caller, Retain, Wishes, is_undone},
 };
 
 /// What becomes of the record.
 pub(super) enum Fate {
     /// Settled, with the answer or as a tombstone.
     Settle(Option<Bytes>, Duration),
-    /// Released, so that the next try runs.
-    Release,
+    /// Released, so that the next try runs; with the status of the answer, if there is one.
+    Release(Option<StatusCode>),
+    /// Undone: nothing began.
+    Undo,
 }
 
 impl Exchange {
@@ -35,7 +37,7 @@ impl Exchange {
         head: &mut Parts,
         body: B,
         work: &Work,
-        token: Option<&Shown>,
+        asked: &Asked,
     ) -> impl Future<Output = (ResponseBody<B>, Fate)>
     where
         B: Body<Data = Bytes>,
@@ -43,7 +45,7 @@ impl Exchange {
         async move {
             let wishes = work.wishes();
             if self.passes_through(head, &body, wishes) {
-                return (ResponseBody::passed(body), self.fate(head, None, wishes));
+                return (ResponseBody::passed(body), self.fate(head, None, wishes, asked));
             }
             // Boxed, so that its rest can be passed on after a look at its beginning.
             let mut body = Box::pin(body);
@@ -52,19 +54,19 @@ impl Exchange {
             let wishes = work.wishes();
             match read {
                 Ok(whole) => {
-                    let mut fate = self.fate(head, Some(&whole), wishes);
-                    if matches!(fate, Fate::Release) && wishes.retain.is_none() {
-                        fate = Box::pin(self.replace(head, &whole, token)).await;
+                    let mut fate = self.fate(head, Some(&whole), wishes, asked);
+                    if !matches!(fate, Fate::Settle(..)) && wishes.retain.is_none() {
+                        fate = Box::pin(self.replace(head, &whole, asked.token.as_deref(), fate)).await;
                     }
                     (ResponseBody::whole(whole.data, whole.trailers), fate)
                 }
                 Err(Failure::TooLong(Excess { read })) => {
-                    (ResponseBody::resumed(read, body), self.fate(head, None, wishes))
+                    (ResponseBody::resumed(read, body), self.fate(head, None, wishes, asked))
                 }
                 Err(Failure::Broken(Excess { read }, error)) => {
                     // It can still be undone.
                     let undone = self.engine.transactions.is_some();
-                    let fate = if undone { Fate::Release } else { self.fate(head, None, wishes) };
+                    let fate = if undone { Fate::Release(None) } else { self.fate(head, None, wishes, asked) };
                     (ResponseBody::broken(read, error), fate)
                 }
             }
@@ -87,20 +89,32 @@ impl Exchange {
     }
 
     /// `body` is `None` where it is not whole, or not held.
-    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: Wishes) -> Fate {
+    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: Wishes, asked: &Asked) -> Fate {
         let answer = Answer {
             status: parts.status,
             headers: &parts.headers,
             body: body.map_or(&b""[..], |body| &body.data),
             trailers: body.and_then(|body| body.trailers.as_deref()),
         };
-        let by_policy = || parts.status == StatusCode::SWITCHING_PROTOCOLS || self.policy.keep.keeps(&answer);
+        let by_policy = || {
+            parts.status == StatusCode::SWITCHING_PROTOCOLS
+                || (self.policy.keep.keeps(&answer) && !self.is_of_nobody(parts.status, asked))
+        };
         let retention = match wishes.retain {
             Some(Retain::For(retention)) => retention,
             None if by_policy() => self.policy.retention,
-            Some(Retain::No) | None => return Fate::Release,
+            Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return Fate::Undo,
+            Some(Retain::No) | None => return Fate::Release(Some(parts.status)),
         };
         Fate::Settle(body.map(|body| self.encoded(parts, body)), retention)
+    }
+
+    /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is about
+    /// to send the same request with credentials.
+    fn is_of_nobody(&self, status: StatusCode, asked: &Asked) -> bool {
+        matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED)
+            && matches!(self.scoping, Scoping::Credentials(_))
+            && asked.claim.caller == Caller::NONE
     }
 
     fn encoded(&self, parts: &Parts, body: &Collected) -> Bytes {
@@ -108,10 +122,10 @@ impl Exchange {
     }
 
     /// Puts a new token into a failed answer, if that is wanted and there can be one; its own is spent by that.
-    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&Shown>) -> Fate {
+    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&Shown>, fate: Fate) -> Fate {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
-        let (Some(rule), Some(token)) = (rule, token) else { return Fate::Release };
-        let Some((successor, kept)) = rule.successor(token).await else { return Fate::Release };
+        let (Some(rule), Some(token)) = (rule, token) else { return fate };
+        let Some((successor, kept)) = rule.successor(token).await else { return fate };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         parts.headers.insert(rule.header.clone(), kept);
         let payload = self.encoded(parts, body);

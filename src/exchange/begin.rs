@@ -113,6 +113,9 @@ impl Exchange {
         if self.keep_request {
             claim.note = body.clone();
         }
+        if let Some(secret) = &self.engine.secret {
+            claim = claim.sealed_with(secret);
+        }
         Ok(Some(Asked { key, claim, token }))
     }
 

@@ -49,7 +49,7 @@ impl Exchange {
                 if let Some(issued) = issued {
                     issued.mark(&mut head.headers);
                 }
-                let (body, fate) = self.take_in(&mut head, body, work, token.as_deref()).await;
+                let (body, fate) = self.take_in(&mut head, body, work, asked).await;
                 Ok((Response::from_parts(head, body), fate))
             };
             // Gone by the time the run is ended.
@@ -83,7 +83,8 @@ impl Exchange {
         let memory = self.memory(token);
         match fate {
             Fate::Settle(payload, retention) => run.settlement(payload, memory.unwrap_or(retention)),
-            Fate::Release => run.release(memory.unwrap_or_else(|| self.policy.released_for())),
+            Fate::Release(answer) => run.release(memory.unwrap_or_else(|| self.policy.released_for(answer))),
+            Fate::Undo => run.undo(memory.unwrap_or(self.policy.retention)),
         }
     }
 
@@ -91,7 +92,7 @@ impl Exchange {
     fn fate_of_failure(&self) -> Fate {
         // What a transaction has done is rolled back with its claim, whatever the policy keeps.
         if !self.policy.keeps_panics() || self.engine.transactions.is_some() {
-            return Fate::Release;
+            return Fate::Release(None);
         }
         let refusal = Refusal::HandlerFailed;
         // A renderer that panics in its turn must not cost the record.

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::store::{NoTransaction, SqlDatabase, Tx};
 use crate::{
     engine::{Started, Work},
-    value::{Payload, RecordKey, Retain, Settlement},
+    value::{Payload, RecordKey, Retain, Settlement, child_key},
 };
 
 /// What a handler can see of the operation that it runs, and say about its own answer.
@@ -64,13 +64,32 @@ impl Operation {
         &self.key
     }
 
-    /// A key for one step of this operation: for a call to another service, as its `Idempotency-Key`, or for a
-    /// [`run`](crate::Once::run) of its own.
+    /// Derives a key for one step of this operation, as 64 hexadecimal digits: for a call to another service, as its
+    /// `Idempotency-Key`, or for a [`run`](crate::Once::run) of its own.
     ///
-    /// Every try of the operation gets the same one; see [`RecordKey::child_key`].
+    /// Every attempt of the operation derives the same key. It depends on the route, the scope, the key, the caller of the
+    /// first attempt and the step. It does not depend on the content: if a client corrects its request after a failure,
+    /// the other service sees the first key with another content, and can refuse it, but never charges twice. The key does
+    /// not reveal what it was derived from if the layer has a [secret](crate::Secret).
+    ///
+    /// In transaction mode a failed attempt leaves no record, so the next attempt derives from its own caller and the
+    /// current secret.
+    ///
+    /// Deriving a key tells that the operation [began](Self::began).
     #[must_use]
     pub fn child_key(&self, step: &str) -> String {
-        self.key.child_key(step)
+        self.began();
+        let Started { granted, secret, .. } = &*self.started;
+        // A claim is granted only if the secret of its origin is at hand.
+        child_key(&self.key, granted.origin, secret.as_ref(), step).unwrap_or_default()
+    }
+
+    /// Tells that the operation began: something outside may know of it from now on.
+    ///
+    /// By default an answer of 401, 407 or 429 undoes the attempt, as if it had not been made, since such an answer says that
+    /// nothing began. After this call it counts as a failed attempt, like any other answer that is not kept.
+    pub fn began(&self) {
+        self.work.wish(|wishes| wishes.began = true);
     }
 
     /// How many times the key was claimed since its record began: 1 for the first try.

@@ -68,8 +68,7 @@ impl Exchange {
     /// The claim was lost by the time the handler ended: its client gets what the record says.
     pub(super) fn late<R: Body>(&self, asked: &Asked, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
         let Asked { key, claim, .. } = asked;
-        let same = |record: &Record| record.fingerprint == claim.fingerprint && record.caller == claim.caller;
-        match record.filter(|record| same(record)) {
+        match record.filter(|record| record.is_of(claim)) {
             Some(record) if record.state == State::Settled => self.duplicate(asked, record.payload.as_ref()),
             Some(record) => self.running(key, record.lease_left),
             None => self.running(key, Duration::ZERO),

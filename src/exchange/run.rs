@@ -95,7 +95,8 @@ impl Exchange {
                 Admission::Failed { .. } => self.refuse(Some(key), &Refusal::StoreUnavailable),
                 Admission::Running(left) => self.running(key, left),
                 Admission::Settled(payload) => self.duplicate(asked, payload.as_ref()),
-                Admission::Mismatch(mismatch) => self.refuse(Some(key), &Refusal::KeyReused(mismatch)),
+                Admission::Mismatch(mismatch) => self.refuse(Some(key), &mismatch.into()),
+                Admission::Incompatible => self.refuse(Some(key), &Refusal::RecordIncompatible),
                 Admission::OutcomeUnknown => self.refuse(Some(key), &Refusal::OutcomeUnknown),
                 Admission::NotIssued => self.refuse(Some(key), &Refusal::TokenInvalid),
             };

@@ -23,6 +23,9 @@ impl Default for Credentials {
     }
 }
 
+/// The way in which callers are made.
+const SCHEME: u8 = 1;
+
 /// A digest of the values of those headers; none where there is none of them.
 pub(crate) fn caller(headers: &HeaderMap, credentials: &Credentials) -> Caller {
     if !credentials.0.iter().any(|name| headers.contains_key(name)) {
@@ -36,7 +39,7 @@ pub(crate) fn caller(headers: &HeaderMap, credentials: &Credentials) -> Caller {
     }
     let mut half = [0; 16];
     half.copy_from_slice(&digest.finish()[..16]);
-    Caller::from_bytes(half)
+    Caller::from_parts(SCHEME, half)
 }
 
 #[cfg(test)]

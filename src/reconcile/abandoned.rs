@@ -1,6 +1,7 @@
 use crate::{
     Payload, RecordKey,
     store::{Entry, Record},
+    value::{Secret, child_key},
 };
 
 /// A record whose runner never came back.
@@ -8,6 +9,7 @@ use crate::{
 pub struct Abandoned {
     pub(super) entry: Entry,
     pub(super) dry_run: bool,
+    pub(super) secret: Option<Secret>,
 }
 
 impl Abandoned {
@@ -21,6 +23,15 @@ impl Abandoned {
     #[must_use]
     pub fn record(&self) -> &Record {
         &self.entry.record
+    }
+
+    /// Derives a key for one step of the operation: the same as [`Operation::child_key`](crate::Operation::child_key) in the
+    /// run that never came back.
+    ///
+    /// `None` if the record was begun with a secret that this reconciler was not [given](super::Reconciler::secret).
+    #[must_use]
+    pub fn child_key(&self, step: &str) -> Option<String> {
+        child_key(&self.entry.key, self.entry.record.origin, self.secret.as_ref(), step)
     }
 
     /// Whether nothing will come of the answer: see [`Reconciler::dry_run`](super::Reconciler::dry_run).

@@ -118,7 +118,8 @@ impl Desk {
 
     /// What the application says. Its panics are for the hook to tell of.
     pub(super) async fn ask(&self, entry: Entry, dry_run: bool) -> Resolution {
-        let asked = async move { (self.application)(Abandoned { entry, dry_run }).await };
+        let abandoned = Abandoned { entry, dry_run, secret: self.engine.secret.clone() };
+        let asked = async move { (self.application)(abandoned).await };
         CatchUnwind::new(asked).await.unwrap_or(Resolution::Leave)
     }
 

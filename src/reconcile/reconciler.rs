@@ -19,7 +19,7 @@ use super::{
     case::{Ended, case_of, is_own},
 };
 use crate::{
-    Policy, RecordKey, StoreError, StoreErrorKind,
+    Policy, RecordKey, Secret, StoreError, StoreErrorKind,
     engine::Engine,
     store::{Filter, Operator},
 };
@@ -170,6 +170,12 @@ impl Reconciler {
         self
     }
 
+    /// Derives [child keys](Abandoned::child_key) with the secrets of the layers whose records these are. Default: none.
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.desk.engine.secret = Some(secret);
+        self
+    }
+
     /// The application is asked, told that it is a [dry run](Abandoned::is_dry_run), and nothing is claimed or written.
     ///
     /// What it says is counted. It may be asked about records that another process has in its hands.
@@ -227,7 +233,8 @@ impl Reconciler {
                 Err(_) => break Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),
             };
             for entry in page.entries.into_iter().filter(|entry| !is_own(&entry.key)) {
-                let abandoned = Abandoned { entry, dry_run: self.dry_run };
+                let secret = self.desk.engine.secret.clone();
+                let abandoned = Abandoned { entry, dry_run: self.dry_run, secret };
                 if self.only.as_ref().is_some_and(|only| !only(&abandoned)) {
                     continue;
                 }

@@ -47,7 +47,7 @@ where
 
 fn fate<T: Serialize, E>(policy: &Policy, work: &Work, outcome: &Result<T, E>) -> Fate {
     let wishes = work.wishes();
-    let release = Fate::Release(policy.released_for());
+    let release = Fate::Release(policy.released_for(None));
     let Ok(value) = outcome else {
         let kept = policy.keeps_outcome(wishes, false, b"");
         return if kept { Fate::Settle(Payload::failed().into_bytes()) } else { release };

@@ -110,29 +110,6 @@ impl RecordKey {
         self.text(HEAD + self.length(1) + self.length(2), self.length(3))
     }
 
-    /// A key for one step of this operation, as 64 hexadecimal digits.
-    ///
-    /// It is the same for every try, and another one for another step, scope or operation: the SHA-256 of both parts,
-    /// each behind its length. What was derived may be derived from again. It does not tell what it was derived from, so
-    /// that it may be sent to others.
-    ///
-    /// ```
-    /// use tower_idempotency::RecordKey;
-    ///
-    /// let order = RecordKey::new("/orders", Some("ann"), "7f0c")?;
-    /// assert_eq!(order.child_key("charge-card"), order.child_key("charge-card"));
-    /// assert_ne!(order.child_key("charge-card"), order.child_key("send-receipt"));
-    /// # Ok::<_, tower_idempotency::KeyError>(())
-    /// ```
-    #[must_use]
-    pub fn child_key(&self, step: &str) -> String {
-        let mut digest = Digest::new();
-        for part in [b"child key", &*self.0, step.as_bytes()] {
-            digest.part(part);
-        }
-        hex(&digest.finish())
-    }
-
     /// A short digest that stands for this key in logs: 16 hexadecimal digits.
     #[must_use]
     pub fn log_id(&self) -> String {
@@ -272,22 +249,6 @@ mod tests {
         torn[3] -= 1;
         let _ = RecordKey::from_bytes(&torn);
         assert_eq!(RecordKey::from_bytes(&[255; 12]), None);
-    }
-
-    #[test]
-    fn children_are_stable_and_apart() {
-        let order = key("/orders", Some("ann"), "7f0c");
-        // Whoever has such a key must get the same from every later version.
-        let pinned = "6f2f5264a8f86a75a54b4f596581d388ddef8fbf8c8c8802065b33c6cf3cf8bb";
-        assert_eq!(order.child_key("charge-card"), pinned);
-        let others = [
-            order.child_key("charge"),
-            order.child_key(""),
-            key("/orders", None, "7f0c").child_key("charge-card"),
-            key("/orders", Some("ann"), "7f0").child_key("ccharge-card"),
-        ];
-        assert!(others.iter().all(|other| other != pinned));
-        assert!(RecordKey::new("/", None, pinned).is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Values: which operation, same request?, what then?, what is kept? No I/O, no store, no HTTP service.
 
 pub(crate) mod base64url;
+mod child;
 mod claim;
 mod digest;
 mod error;
@@ -41,9 +42,10 @@ pub use self::{
     trace::TraceContext,
 };
 pub(crate) use self::{
+    child::child_key,
     digest::{Digest, hex},
     key::check_key,
     payload::is_failure,
-    policy::{Retain, Wishes},
+    policy::{Retain, Wishes, is_undone},
     unseen::Unseen,
 };

@@ -142,9 +142,13 @@ impl Policy {
         }
     }
 
-    /// How long the attempt count of a released record is remembered.
-    pub(crate) fn released_for(&self) -> Duration {
-        self.retention.min(HOUR)
+    /// How long attempts are remembered after a failure: its answer, if there was one. A client's mistake (4xx) is corrected
+    /// soon or never.
+    pub(crate) fn released_for(&self, answer: Option<StatusCode>) -> Duration {
+        match answer {
+            Some(status) if status.is_client_error() => self.retention.min(HOUR),
+            _ => self.retention,
+        }
     }
 
     pub(crate) fn is_at_most_once(&self) -> bool {
@@ -208,7 +212,7 @@ pub enum WhileRunning {
 pub enum Keep {
     /// 2xx and 3xx.
     Success,
-    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 408, 412, 413, 415, 421, 423, 424, 425,
+    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425,
     /// 426, 428, 429 and 431.
     Final,
     /// Every answer, and panics.
@@ -255,7 +259,12 @@ impl fmt::Debug for Keep {
 
 /// 4xx that say nothing about the operation itself: other credentials, another moment or another form may help.
 fn is_passing(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 401 | 403 | 408 | 412 | 413 | 415 | 421 | 423..=426 | 428 | 429 | 431)
+    matches!(status.as_u16(), 401 | 403 | 407 | 408 | 412 | 413 | 415 | 421 | 423..=426 | 428 | 429 | 431)
+}
+
+/// Answers that say that nothing began: the caller has to prove who it is first, or to come later.
+pub(crate) fn is_undone(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 407 | 429)
 }
 
 /// An answer of the handler's, whole, for the decision whether to keep it.
@@ -317,6 +326,8 @@ pub(crate) enum Retain {
 pub(crate) struct Wishes {
     pub(crate) retain: Option<Retain>,
     pub(crate) stream: bool,
+    /// Something outside may know of the operation.
+    pub(crate) began: bool,
 }
 
 /// An answer that the application gives in place of one of the layer's.
@@ -373,7 +384,7 @@ mod tests {
         for status in [400, 402, 404, 405, 409, 410, 422, 451] {
             assert!(!keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
         }
-        for status in [401, 403, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 503] {
+        for status in [401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 503] {
             assert!(!keeps(&Keep::Final, status) && keeps(&Keep::Everything, status), "{status}");
         }
         assert!(keeps(&Keep::when(|answer| answer.status() == 418), 418));
@@ -383,9 +394,10 @@ mod tests {
     fn horizons() {
         let policy = Policy::replay().lease(Duration::from_secs(30)).retention(Duration::from_secs(2));
         assert_eq!(policy.horizon(), Duration::from_secs(300));
-        assert_eq!(policy.released_for(), Duration::from_secs(2));
+        assert_eq!(policy.released_for(None), Duration::from_secs(2));
         assert_eq!(Policy::replay().horizon(), DAY);
-        assert_eq!(Policy::replay().released_for(), HOUR);
+        assert_eq!(Policy::replay().released_for(Some(StatusCode::CONFLICT)), HOUR);
+        assert_eq!(Policy::replay().released_for(Some(StatusCode::BAD_GATEWAY)), DAY);
         assert_eq!(Policy::at_most_once().horizon(), UNRECONCILED);
     }
 }

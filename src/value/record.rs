@@ -5,7 +5,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{Binding, Caller, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext, Unseen};
+use super::{Binding, Caller, Claim, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext, Unseen};
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +87,11 @@ impl Record {
             binding: None,
             trace: None,
         }
+    }
+
+    /// Whether the record is of the request that `claim` was made for: the same caller, the same content.
+    pub(crate) fn is_of(&self, claim: &Claim) -> bool {
+        claim.under(self.secret) == Some((self.caller, self.fingerprint))
     }
 
     /// Running, lapsed and not yet taken over: what reconciliation looks for.

@@ -23,8 +23,12 @@ pub enum Refusal {
     BodyIncomplete,
     /// The body is longer than this many bytes, or than a layer further out allows.
     BodyTooLarge(Option<usize>),
-    /// The key was used for another request.
-    KeyReused(Mismatch),
+    /// The key was used for a request with other content.
+    KeyReused,
+    /// The key was used by another caller.
+    OtherCaller,
+    /// The record of the key was written by a later version of the crate, or made with a secret that is not at hand.
+    RecordIncompatible,
     /// The first request with this key still runs, for this long at least.
     InProgress(Duration),
     /// The request was made before, and the route refuses the second one.
@@ -62,7 +66,9 @@ impl Refusal {
             Self::BodyInvalid(_) => "body-invalid",
             Self::BodyIncomplete => "body-incomplete",
             Self::BodyTooLarge(_) => "body-too-large",
-            Self::KeyReused(_) => "key-reused",
+            Self::KeyReused => "key-reused",
+            Self::OtherCaller => "other-caller",
+            Self::RecordIncompatible => "record-incompatible",
             Self::InProgress(_) => "request-in-progress",
             Self::Duplicate => "duplicate-request",
             Self::NotRetained => "response-not-retained",
@@ -90,10 +96,13 @@ impl Refusal {
             | Self::TokenMissing => StatusCode::BAD_REQUEST,
             Self::TokenInvalid => StatusCode::FORBIDDEN,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::InProgress(_) | Self::Duplicate | Self::NotRetained | Self::OutcomeUnknown | Self::TokenUsed => {
-                StatusCode::CONFLICT
-            }
+            Self::KeyReused | Self::OtherCaller => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::InProgress(_)
+            | Self::Duplicate
+            | Self::NotRetained
+            | Self::OutcomeUnknown
+            | Self::RecordIncompatible
+            | Self::TokenUsed => StatusCode::CONFLICT,
             Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
             Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -109,7 +118,9 @@ impl Refusal {
             Self::BodyInvalid(_) => "The request body is invalid",
             Self::BodyIncomplete => "The request body is incomplete",
             Self::BodyTooLarge(_) => "The request body is too large",
-            Self::KeyReused(_) => "The idempotency key was used for another request",
+            Self::KeyReused => "The idempotency key was used for another request",
+            Self::OtherCaller => "The idempotency key was used by another caller",
+            Self::RecordIncompatible => "The record of the idempotency key cannot be compared",
             Self::InProgress(_) => "A request with this idempotency key is in progress",
             Self::Duplicate => "The request was made before",
             Self::NotRetained => "The answer to this request was not retained",
@@ -138,12 +149,16 @@ impl Refusal {
             Self::BodyTooLarge(Some(limit)) => {
                 return format!("The request body is longer than {limit} bytes. Nothing was done.").into();
             }
-            Self::KeyReused(Mismatch::Fingerprint) => {
+            Self::KeyReused => {
                 "The key belongs to a request with other content. Send a new operation with a new key."
             }
-            Self::KeyReused(Mismatch::Caller) => {
-                "The key belongs to a request with other credentials. Where credentials change between the tries of \
-                 one caller, the service should say whose key it is with `.scope()`."
+            Self::OtherCaller => {
+                "The key belongs to a request with other credentials. Send the request with the credentials of the first \
+                 try, and keep the key: with a new one, the operation could run twice."
+            }
+            Self::RecordIncompatible => {
+                "The key belongs to a request that this server cannot compare with this one. It was not run. Send the same \
+                 request again later."
             }
             Self::InProgress(_) => "The first request with this key has not ended. Send the same request again later.",
             Self::Duplicate => "The same request was made before. It was not run again.",
@@ -164,5 +179,14 @@ impl Refusal {
             Self::StoreFull => "There is no room to remember this request. It was not run.",
         };
         Cow::Borrowed(text)
+    }
+}
+
+impl From<Mismatch> for Refusal {
+    fn from(mismatch: Mismatch) -> Self {
+        match mismatch {
+            Mismatch::Fingerprint => Self::KeyReused,
+            Mismatch::Caller => Self::OtherCaller,
+        }
     }
 }
