@@ -10,7 +10,7 @@ use crate::{
     exchange::{Exchange, Idempotency, Scoping, protectable},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::{Store, TransactionalStore},
-    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
+    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, Secret, WhileRunning},
 };
 
 /// Makes the operations behind it safe to repeat.
@@ -284,6 +284,13 @@ impl IdempotencyLayer {
     /// What bounds, counts and awaits the work that goes on without its client. Clones of a layer share one.
     pub fn leftovers(self, leftovers: Leftovers) -> Self {
         self.with_engine(|engine| engine.leftovers = leftovers)
+    }
+
+    /// Keys with a secret what the store, logs and other services see of callers and contents. Default: none.
+    ///
+    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_engine(|engine| engine.secret = Some(secret))
     }
 
     /// Is told what the layer does.

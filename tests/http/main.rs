@@ -28,6 +28,7 @@ mod leftovers;
 mod lost_claims;
 #[cfg(feature = "testing")]
 mod outages;
+mod ownership;
 #[cfg(feature = "testing")]
 mod panics;
 #[cfg(feature = "testing")]

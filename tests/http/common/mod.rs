@@ -3,6 +3,7 @@
 
 pub mod frames;
 pub mod kept_request;
+pub mod ownership;
 #[cfg(feature = "testing")]
 pub mod shop;
 pub mod steps;
