@@ -40,7 +40,12 @@ pub(crate) fn render(refusal: &Refusal, base: &str) -> Response<Bytes> {
 pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
     let pause = match refusal {
         Refusal::InProgress(left) => pause.min(*left),
-        Refusal::StoreUnavailable | Refusal::StoreFull | Refusal::CommitUnknown => pause,
+        Refusal::StoreUnavailable
+        | Refusal::StoreFull
+        | Refusal::CommitUnknown
+        | Refusal::RecordIncompatible
+        | Refusal::ServerBusy
+        | Refusal::TooManyUnfinished => pause,
         _ => return,
     };
     let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);

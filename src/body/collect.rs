@@ -2,6 +2,7 @@ use std::{
     error::Error,
     future::poll_fn,
     pin::{Pin, pin},
+    task::Poll,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -9,7 +10,7 @@ use http::HeaderMap;
 use http_body::Body;
 use http_body_util::LengthLimitError;
 
-use super::BoxError;
+use super::{BoxError, IdleTimeout};
 
 /// What a frame of untold size is taken for, in bytes.
 const UNTOLD: usize = 8 * 1024;
@@ -34,10 +35,16 @@ pub(crate) enum Failure<E> {
     TooLong(Excess),
     /// It broke, behind what was read.
     Broken(Excess, E),
+    /// No frame came for as long as was waited for one.
+    Stalled,
 }
 
 /// Reads a body to its end, or up to `limit` bytes. A body of one frame is not copied.
-pub(crate) async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Collected, Failure<B::Error>>
+pub(crate) async fn collect<B>(
+    mut body: Pin<&mut B>,
+    limit: usize,
+    mut idle: IdleTimeout,
+) -> Result<Collected, Failure<B::Error>>
 where
     B: Body<Data = Bytes>,
 {
@@ -47,7 +54,15 @@ where
     if exceeds(body.size_hint().lower(), limit) {
         return Err(Failure::TooLong(Excess { read: first }));
     }
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+    loop {
+        let polled = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(Some(frame)),
+            Poll::Pending if idle.has_elapsed(cx) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        let Some(polled) = polled.await else { return Err(Failure::Stalled) };
+        idle.restart();
+        let Some(frame) = polled else { break };
         let frame = match frame {
             Ok(frame) => frame,
             Err(error) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
@@ -160,29 +175,54 @@ mod tests {
 
     #[tokio::test]
     async fn whole_bodies() {
-        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5).await.unwrap();
+        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5, IdleTimeout::none()).await.unwrap();
         assert_eq!(whole.data, "abcde");
         assert_eq!(whole.trailers.unwrap()["x-a"], "1");
-        let empty = collect(pin!(chunks(&[])), 0).await.unwrap();
+        let empty = collect(pin!(chunks(&[])), 0, IdleTimeout::none()).await.unwrap();
         assert!(empty.data.is_empty() && empty.trailers.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_take_its_time_but_not_stand_still() {
+        let second = std::time::Duration::from_secs(1);
+        let slow = |pause: u32| {
+            let frames = futures_util::stream::unfold(0, move |at| async move {
+                tokio::time::sleep(second * pause).await;
+                (at < 5).then(|| (Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), at + 1))
+            });
+            StreamBody::new(frames)
+        };
+        let idle = || IdleTimeout::new(3 * second);
+        assert_eq!(collect(pin!(slow(2)), 9, idle()).await.unwrap().data, "xxxxx");
+        let began = tokio::time::Instant::now();
+        assert!(matches!(collect(pin!(slow(4)), 9, idle()).await, Err(Failure::Stalled)));
+        assert_eq!(began.elapsed(), 3 * second);
     }
 
     #[tokio::test]
     async fn one_frame_is_not_copied() {
         let data = Bytes::from(vec![7; 100]);
-        let whole = collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100).await.unwrap();
+        let whole =
+            collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100, IdleTimeout::none()).await.unwrap();
         assert_eq!(whole.data.as_ptr(), data.as_ptr());
     }
 
     #[tokio::test]
     async fn too_long_and_broken() {
-        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5).await else { panic!() };
+        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5, IdleTimeout::none()).await
+        else {
+            panic!()
+        };
         assert_eq!(excess.read, "abcdef");
-        let Err(Failure::TooLong(excess)) = collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5).await else {
+        let Err(Failure::TooLong(excess)) =
+            collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5, IdleTimeout::none()).await
+        else {
             panic!()
         };
         assert!(excess.read.is_empty());
-        let Err(Failure::Broken(excess, error)) = collect(pin!(chunks(&["ab", "c", "break"])), 5).await else {
+        let Err(Failure::Broken(excess, error)) =
+            collect(pin!(chunks(&["ab", "c", "break"])), 5, IdleTimeout::none()).await
+        else {
             panic!()
         };
         assert_eq!((&*excess.read, error), (&b"abc"[..], "broken"));

@@ -1,14 +1,18 @@
 //! Bodies: collected within a limit, given back, or passed on as they come.
 
 mod collect;
+mod idle;
 #[cfg(feature = "form")]
 mod prefix;
 mod request;
 mod response;
 
-pub(crate) use self::collect::{Collected, Excess, Failure, collect, drain, is_over_a_limit};
 #[cfg(feature = "form")]
 pub(crate) use self::prefix::Prefix;
+pub(crate) use self::{
+    collect::{Collected, Excess, Failure, collect, drain, is_over_a_limit},
+    idle::IdleTimeout,
+};
 pub use self::{request::RequestBody, response::ResponseBody};
 
 /// Any error.

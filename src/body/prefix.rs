@@ -9,7 +9,7 @@ use futures_util::stream::Stream;
 use http::HeaderMap;
 use http_body::Body;
 
-use super::{BoxError, RequestBody};
+use super::{BoxError, IdleTimeout, RequestBody};
 
 /// A body that is read only as far as somebody looks, and not much further than a limit. What was read is given back.
 pub(crate) struct Prefix<B> {
@@ -21,10 +21,12 @@ pub(crate) struct Prefix<B> {
     ended: bool,
     paused: bool,
     error: Option<BoxError>,
+    idle: IdleTimeout,
+    stalled: bool,
 }
 
 impl<B: Body<Data = Bytes>> Prefix<B> {
-    pub(crate) fn new(body: B, limit: usize) -> Self {
+    pub(crate) fn new(body: B, limit: usize, idle: IdleTimeout) -> Self {
         Self {
             body: Box::pin(body),
             read: Vec::new(),
@@ -33,12 +35,19 @@ impl<B: Body<Data = Bytes>> Prefix<B> {
             ended: false,
             paused: false,
             error: None,
+            idle,
+            stalled: false,
         }
     }
 
     /// Why the body broke, if it did.
     pub(crate) fn take_error(&mut self) -> Option<BoxError> {
         self.error.take()
+    }
+
+    /// Whether no frame came for as long as was waited for one.
+    pub(crate) fn has_stalled(&self) -> bool {
+        self.stalled
     }
 
     /// The whole body, as if nobody had looked.
@@ -66,6 +75,11 @@ where
             return Poll::Ready(None);
         }
         match self.body.as_mut().poll_frame(cx) {
+            Poll::Pending if self.idle.has_elapsed(cx) => {
+                self.ended = true;
+                self.stalled = true;
+                Poll::Ready(None)
+            }
             Poll::Pending => Poll::Pending,
             Poll::Ready(None) => {
                 self.ended = true;
@@ -78,6 +92,7 @@ where
             }
             Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                 Ok(data) => {
+                    self.idle.restart();
                     self.left = self.left.saturating_sub(data.len());
                     self.paused = true;
                     self.read.push(data.clone());

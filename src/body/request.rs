@@ -41,6 +41,15 @@ impl<B> RequestBody<B> {
         Self { kind: Kind::Whole { data, trailers } }
     }
 
+    /// How many bytes of it are held in memory.
+    pub(crate) fn held(&self) -> usize {
+        match &self.kind {
+            Kind::Passed { .. } => 0,
+            Kind::Whole { data, .. } => data.as_ref().map_or(0, Bytes::len),
+            Kind::Resumed { read, .. } => read.as_slice().iter().map(Bytes::len).sum(),
+        }
+    }
+
     /// A body of which the layer has read the beginning; with trailers, or without a rest, it was all of it.
     #[cfg(feature = "form")]
     pub(crate) fn resumed(read: Vec<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<Pin<Box<B>>>) -> Self {

@@ -170,9 +170,11 @@ impl<M> Settings<M> {
             Refusal::KeyReused => Consumed::Mismatch(Mismatch::Fingerprint),
             Refusal::OtherCaller => Consumed::Mismatch(Mismatch::Caller),
             Refusal::OutcomeUnknown => Consumed::OutcomeUnknown,
-            Refusal::StoreUnavailable | Refusal::StoreFull | Refusal::RecordIncompatible => {
-                Consumed::Unavailable { retry_after: self.policy.retry_after }
-            }
+            Refusal::StoreUnavailable
+            | Refusal::StoreFull
+            | Refusal::RecordIncompatible
+            | Refusal::TooManyUnfinished
+            | Refusal::ServerBusy => Consumed::Unavailable { retry_after: self.policy.retry_after },
             refusal => Consumed::NoKey(refusal),
         }
     }

@@ -3,10 +3,10 @@ use std::{future::Future, time::Duration};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Engine, Run, Stage, Work, bounded::bounded, ghost::Ghost};
+use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost};
 use crate::{
     store::Claimed,
-    value::{Claim, Claimant, Event, Mismatch, RecordKey, StoreError, StoreErrorKind, StoreVerb},
+    value::{Claim, Claimant, Event, Mismatch, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
 };
 
 /// How long to wait before asking a store again that could not be waited at: at first, and at most.
@@ -16,6 +16,8 @@ pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Dura
 pub(crate) enum Admission<'a> {
     /// It may.
     Run(Run<'a>),
+    /// Its caller, or all callers together, have left too much unfinished.
+    Refused(Refusal),
     /// Another one runs, for this long at least.
     Running(Duration),
     /// It has ended. `None` is a tombstone.
@@ -47,28 +49,41 @@ impl From<Claimed> for Admission<'_> {
     }
 }
 
+/// A request that asks to run.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) work: &'a Work,
+    pub(crate) key: &'a RecordKey,
+    pub(crate) claim: &'a Claim,
+    /// What its work becomes once it may run.
+    pub(crate) stage: Stage,
+    pub(crate) party: &'a Party,
+    /// How long it waits while another one runs.
+    pub(crate) patience: Duration,
+    /// How many bytes of its body are held while it waits.
+    pub(crate) body: usize,
+}
+
 impl Engine {
-    /// Claims `key`. While another one runs, waits for it for `patience` at most.
+    /// Claims the key of a request. While another one runs, waits for it.
     ///
     /// Dropped while the claim is on its way, the claim is released in the background; dropped while it waits,
     /// nothing is left behind.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(crate) fn admit<'a>(
-        &'a self,
-        work: &'a Work,
-        key: &'a RecordKey,
-        claim: &'a Claim,
-        stage: Stage,
-        patience: Duration,
-    ) -> impl Future<Output = Admission<'a>> {
+    pub(crate) fn admit<'a>(&'a self, ask: Ask<'a>) -> impl Future<Output = Admission<'a>> {
         async move {
+            let Ask { work, key, claim, stage, party, patience, body } = ask;
+            if let Err(refusal) = self.leftovers.admit(party, key) {
+                return Admission::Refused(refusal);
+            }
             if let Some(transactions) = &self.transactions {
-                return Box::pin(self.enter(&**transactions, work, key, claim, stage, patience)).await;
+                return Box::pin(self.enter(&**transactions, ask)).await;
             }
             let start = Instant::now();
             let mut sent = start;
             let mut pause = PAUSES.0;
             let mut running = None;
+            let mut held = None;
             // A grant that comes when its lease is over may have been taken over already.
             let limit = self.store_timeout.min(claim.lease);
             loop {
@@ -85,14 +100,15 @@ impl Engine {
                 };
                 if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
                     // This process stood still: another one may have taken over by now. The claim is given back.
-                    let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
+                    let error =
+                        StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
                     self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                     return Admission::Failed { error, running };
                 }
                 ghost.laid();
                 match claimed {
                     Claimed::Granted(granted) => {
-                        work.claimed(key, stage);
+                        work.claimed(key, party, stage);
                         let (attempt, takeover) = (granted.attempt, granted.takeover);
                         self.report(&Event::Claimed { key, attempt, takeover });
                         return Admission::Run(Run::new(self, work, key, claim, granted, sent));
@@ -101,6 +117,10 @@ impl Engine {
                         running = Some(left);
                         let within = patience.saturating_sub(start.elapsed()).min(left);
                         if within.is_zero() {
+                            return Admission::Running(left);
+                        }
+                        held = held.or_else(|| self.waiting.hold(body));
+                        if held.is_none() {
                             return Admission::Running(left);
                         }
                         // Boxed, like all that most requests do not need: each of them would have room for it.

@@ -3,7 +3,7 @@ use std::{future::Future, pin::pin, time::Duration};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::{Run, Stage, Work, bounded::bounded, leftovers::Kind};
+use super::{Run, Stage, Work, bounded::bounded};
 use crate::{
     store::{Finished, StoreFuture},
     value::{Event, Record, Release, Settlement, StoreVerb},
@@ -156,12 +156,11 @@ impl Run<'_> {
                 pause = (pause * 2).min(Duration::from_secs(1));
             }
         };
-        let adopted = match self.work.runtime() {
-            Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, go_on, not_recorded).is_ok(),
-            None => false,
-        };
-        if !adopted {
-            self.engine.report(&Event::NotRecorded { key: self.key, verb });
+        match (self.work.runtime(), self.work.claim()) {
+            (Some(runtime), Some((key, party))) => {
+                self.engine.leftovers.spawn(runtime, party.bucket(key), go_on, not_recorded);
+            }
+            _ => self.engine.report(&Event::NotRecorded { key: self.key, verb }),
         }
     }
 }

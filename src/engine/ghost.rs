@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Engine, Work, bounded::bounded, leftovers::Kind};
+use super::{Engine, Work, bounded::bounded};
 use crate::{
     store::Finished,
     value::{Claim, Event, RecordKey, Release},
@@ -38,7 +38,7 @@ impl Drop for Ghost<'_> {
         let lease = self.claim.lease;
         let lay = async move { lay(&engine, &key, &release, lease).await };
         // Past the bound the ghost's lease has to lapse by itself.
-        let _ = self.engine.leftovers.adopt(runtime, Kind::Ghost, lay, |_| ());
+        self.engine.leftovers.spawn_release(runtime, lay);
     }
 }
 

@@ -1,8 +1,9 @@
 use std::{
+    collections::HashMap,
     fmt,
     future::Future,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -10,10 +11,20 @@ use std::{
 
 use tokio::{runtime::Handle, sync::Notify};
 
+use super::party::{Bucket, Party};
+use crate::value::{RecordKey, Refusal};
+
 /// Work that goes on after its client has left, and records that a store could not take at once.
 ///
-/// Leftovers run on the runtime that served their request. They are bounded in number and time: past the number, the
-/// work of a client that leaves is dropped; past the time, a leftover is. Either way the claim lapses.
+/// Leftovers run on the runtime that served their request. What has begun is never dropped for its number, only after
+/// [a time](Self::time); its claim lapses then. Their number is bounded where they begin: a request is refused before it
+/// claims its key
+///
+/// - with 429 `too-many-unfinished` if its caller has left [256](Self::limit_per_caller) unfinished operations behind. The
+///   caller is told by the scope, or by the credentials if there is no scope;
+/// - likewise if nothing tells who the caller is, and the requests of that kind have left
+///   [2,048](Self::limit_per_layer) behind at one layer;
+/// - with 503 `server-busy` if there are [10,000](Self::limit) in all.
 ///
 /// Claims that a store never answered, and that are released in the background, are leftovers too. There are as many
 /// of them as an outage makes, so they are bounded by the same number, and count apart from work. Each is watched for a
@@ -38,6 +49,8 @@ use tokio::{runtime::Handle, sync::Notify};
 pub struct Leftovers {
     shared: Arc<Shared>,
     limit: usize,
+    per_caller: usize,
+    per_layer: usize,
     time: Duration,
 }
 
@@ -45,38 +58,58 @@ pub struct Leftovers {
 struct Shared {
     work: AtomicUsize,
     ghosts: AtomicUsize,
+    /// Who has left how much work behind.
+    parties: Mutex<HashMap<Bucket, usize>>,
     ended: Notify,
 }
 
-/// What is left over.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// Work, or its record.
-    Work,
-    /// A claim whose answer is not known.
-    Ghost,
-}
-
 impl Shared {
-    fn of(&self, kind: Kind) -> &AtomicUsize {
-        match kind {
-            Kind::Work => &self.work,
-            Kind::Ghost => &self.ghosts,
-        }
+    fn parties(&self) -> MutexGuard<'_, HashMap<Bucket, usize>> {
+        self.parties.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Leftovers {
-    /// Up to 10,000 leftovers, of up to 15 minutes each.
+    /// Makes the default: up to 10,000 leftovers, 256 a caller, 2,048 a layer of callers that are not told apart, of up to
+    /// 15 minutes each.
     #[must_use]
     pub fn new() -> Self {
-        Self { shared: Arc::default(), limit: 10_000, time: Duration::from_secs(15 * 60) }
+        let time = Duration::from_secs(15 * 60);
+        Self { shared: Arc::default(), limit: 10_000, per_caller: 256, per_layer: 2_048, time }
     }
 
-    /// How many there may be at once.
+    /// Sets how many there may be in all before further requests are refused. Default: 10,000.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `limit` is 0.
     #[must_use]
+    #[track_caller]
     pub fn limit(self, limit: usize) -> Self {
-        Self { limit, ..self }
+        Self { limit: positive(limit), ..self }
+    }
+
+    /// Sets how many a caller may have before its further requests are refused. Default: 256.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `limit` is 0.
+    #[must_use]
+    #[track_caller]
+    pub fn limit_per_caller(self, limit: usize) -> Self {
+        Self { per_caller: positive(limit), ..self }
+    }
+
+    /// Sets how many there may be at a layer of requests that do not tell whose they are, before further ones of that kind
+    /// are refused: those without scope and credentials, and all of an unscoped layer. Default: 2,048.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `limit` is 0.
+    #[must_use]
+    #[track_caller]
+    pub fn limit_per_layer(self, limit: usize) -> Self {
+        Self { per_layer: positive(limit), ..self }
     }
 
     /// How long each may go on.
@@ -104,20 +137,52 @@ impl Leftovers {
         }
     }
 
-    /// Goes on with `work` on `runtime`; gives `work` back to be dropped where there are too many.
+    /// Whether a request may begin what its client might leave behind.
     ///
-    /// `too_long` is called where the time bound ends it.
-    pub(super) fn adopt<F>(
+    /// As long as nothing is left behind, which is nearly always, this costs one look at a count.
+    pub(super) fn admit(&self, party: &Party, key: &RecordKey) -> Result<(), Refusal> {
+        let all = self.shared.work.load(Ordering::Acquire);
+        if all == 0 {
+            return Ok(());
+        }
+        if all >= self.limit {
+            return Err(Refusal::ServerBusy);
+        }
+        let bucket = party.bucket(key);
+        let most = if bucket.is_of_a_layer() { self.per_layer } else { self.per_caller };
+        let own = self.shared.parties().get(&bucket).copied().unwrap_or(0);
+        if own >= most { Err(Refusal::TooManyUnfinished) } else { Ok(()) }
+    }
+
+    /// Goes on with `work` of a party on `runtime`, in a place of its own.
+    ///
+    /// `too_long` is called if the time bound ends the work.
+    pub(super) fn spawn<F>(
         &self,
         runtime: &Handle,
-        kind: Kind,
+        bucket: Bucket,
         work: F,
         too_long: impl FnOnce(Duration) + Send + 'static,
-    ) -> Result<(), F>
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.shared.work.fetch_add(1, Ordering::AcqRel);
+        *self.shared.parties().entry(bucket.clone()).or_default() += 1;
+        self.run(runtime, Place { shared: self.shared.clone(), of: Some(bucket) }, work, too_long);
+    }
+
+    /// Goes on with the release of a claim whose answer is not known, unless there are too many of them.
+    pub(super) fn spawn_release(&self, runtime: &Handle, release: impl Future<Output = ()> + Send + 'static) {
+        let more = |count: usize| (count < self.limit).then_some(count + 1);
+        if self.shared.ghosts.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok() {
+            self.run(runtime, Place { shared: self.shared.clone(), of: None }, release, |_| ());
+        }
+    }
+
+    fn run<F>(&self, runtime: &Handle, place: Place, work: F, too_long: impl FnOnce(Duration) + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let Some(place) = self.place(kind) else { return Err(work) };
         let time = self.time;
         runtime.spawn(async move {
             let _place = place;
@@ -125,14 +190,13 @@ impl Leftovers {
                 too_long(time);
             }
         });
-        Ok(())
     }
+}
 
-    fn place(&self, kind: Kind) -> Option<Place> {
-        let more = |count: usize| (count < self.limit).then_some(count + 1);
-        let taken = self.shared.of(kind).fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.is_ok().then(|| Place(self.shared.clone(), kind))
-    }
+#[track_caller]
+fn positive(limit: usize) -> usize {
+    assert!(limit > 0, "a limit of 0 leftovers would refuse every request");
+    limit
 }
 
 impl Default for Leftovers {
@@ -146,18 +210,37 @@ impl fmt::Debug for Leftovers {
         f.debug_struct("Leftovers")
             .field("count", &self.count())
             .field("limit", &self.limit)
+            .field("limit_per_caller", &self.per_caller)
+            .field("limit_per_layer", &self.per_layer)
             .field("time", &self.time)
             .finish_non_exhaustive()
     }
 }
 
-/// One leftover's place in the count, given back however it ends: also with a runtime that shuts down.
-struct Place(Arc<Shared>, Kind);
+/// A leftover's place in the counts, given back however the leftover ends: also with a runtime that shuts down.
+struct Place {
+    shared: Arc<Shared>,
+    /// Whose work it is; `None` for the release of a claim.
+    of: Option<Bucket>,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.0.of(self.1).fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.ended.notify_waiters();
+        let count = match &self.of {
+            None => &self.shared.ghosts,
+            Some(bucket) => {
+                let mut parties = self.shared.parties();
+                if let Some(own) = parties.get_mut(bucket) {
+                    *own -= 1;
+                    if *own == 0 {
+                        parties.remove(bucket);
+                    }
+                }
+                &self.shared.work
+            }
+        };
+        if count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.ended.notify_waiters();
         }
     }
 }
@@ -165,17 +248,36 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Caller;
+
+    fn key() -> RecordKey {
+        RecordKey::new("/orders", None, "7f0c").unwrap()
+    }
+
+    fn caller(byte: u8) -> Party {
+        Party::Caller(Caller::from_parts(1, [byte; 16]))
+    }
+
+    async fn sleep(seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    impl Leftovers {
+        fn leave(&self, party: &Party, seconds: u64) {
+            self.spawn(&Handle::current(), party.bucket(&key()), sleep(seconds), |_| ());
+        }
+    }
 
     #[tokio::test(start_paused = true)]
-    async fn bounded_counted_and_awaited() {
-        let leftovers = Leftovers::new().limit(2).time(Duration::from_secs(60));
+    async fn counted_awaited_and_bounded_in_time() {
+        let leftovers = Leftovers::new().limit(1).time(Duration::from_secs(60));
         let runtime = Handle::current();
-        let sleep = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
-        assert!(leftovers.adopt(&runtime, Kind::Work, sleep(10), |_| ()).is_ok());
+        leftovers.leave(&caller(1), 10);
         let (late, was_late) = tokio::sync::oneshot::channel();
-        assert!(leftovers.adopt(&runtime, Kind::Work, sleep(1000), |after| late.send(after).unwrap()).is_ok());
-        assert!(leftovers.adopt(&runtime, Kind::Work, sleep(1), |_| ()).is_err());
-        assert!(leftovers.adopt(&runtime, Kind::Ghost, sleep(1), |_| ()).is_ok());
+        // What has begun is never dropped for its number.
+        leftovers.spawn(&runtime, caller(1).bucket(&key()), sleep(1000), |after| late.send(after).unwrap());
+        leftovers.spawn_release(&runtime, sleep(1));
+        leftovers.spawn_release(&runtime, sleep(1));
         assert_eq!(leftovers.count(), 3);
         let start = tokio::time::Instant::now();
         leftovers.drained().await;
@@ -183,12 +285,33 @@ mod tests {
         assert_eq!(was_late.await, Ok(Duration::from_secs(60)));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_is_bounded_before_all_of_them_are() {
+        let leftovers = Leftovers::new().limit(4).limit_per_caller(2).limit_per_layer(3);
+        let (ann, bob, anybody) = (caller(1), caller(2), Party::Layer(7));
+        leftovers.leave(&ann, 10);
+        assert_eq!(leftovers.admit(&ann, &key()), Ok(()));
+        leftovers.leave(&ann, 20);
+        assert_eq!(leftovers.admit(&ann, &key()), Err(Refusal::TooManyUnfinished));
+        assert_eq!((leftovers.admit(&bob, &key()), leftovers.admit(&anybody, &key())), (Ok(()), Ok(())));
+        sleep(10).await;
+        tokio::task::yield_now().await;
+        assert_eq!(leftovers.admit(&ann, &key()), Ok(()));
+        for _ in 0..3 {
+            assert_eq!(leftovers.admit(&anybody, &key()), Ok(()));
+            leftovers.leave(&anybody, 10);
+        }
+        for party in [ann, bob, anybody] {
+            assert_eq!(leftovers.admit(&party, &key()), Err(Refusal::ServerBusy));
+        }
+    }
+
     #[test]
     fn a_runtime_that_ends_gives_the_places_back() {
         let leftovers = Leftovers::new();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        assert!(leftovers.adopt(runtime.handle(), Kind::Work, std::future::pending(), |_| ()).is_ok());
+        leftovers.spawn(runtime.handle(), caller(1).bucket(&key()), std::future::pending(), |_| ());
         drop(runtime);
-        assert_eq!(leftovers.count(), 0);
+        assert_eq!((leftovers.count(), leftovers.shared.parties().len()), (0, 0));
     }
 }

@@ -9,11 +9,13 @@ mod finish;
 mod ghost;
 mod lease;
 mod leftovers;
+mod party;
 mod perform;
 mod report;
 mod task;
 mod transact;
 mod unwind;
+mod waiting;
 mod work;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -25,13 +27,15 @@ use crate::{
 
 pub use self::leftovers::Leftovers;
 pub(crate) use self::{
-    admit::Admission,
+    admit::{Admission, Ask},
     finish::{Ending, How},
     lease::Run,
+    party::Party,
     perform::{Errand, Fate, Performed},
     task::Task,
     transact::Started,
     unwind::CatchUnwind,
+    waiting::WaitingBodies,
     work::{Stage, Work},
 };
 
@@ -43,6 +47,7 @@ pub(crate) struct Engine {
     pub(crate) transactions: Option<Arc<dyn TransactionalStore>>,
     pub(crate) store_timeout: Duration,
     pub(crate) leftovers: Leftovers,
+    pub(crate) waiting: Arc<WaitingBodies>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Keys what the store, logs and other services see of callers and contents.
     pub(crate) secret: Option<Secret>,
@@ -60,7 +65,15 @@ impl Engine {
     }
 
     fn on(store: Arc<dyn Store>, transactions: Option<Arc<dyn TransactionalStore>>) -> Self {
-        Self { store, transactions, store_timeout: Duration::from_secs(5), leftovers: Leftovers::new(), observer: None, secret: None }
+        Self {
+            store,
+            transactions,
+            store_timeout: Duration::from_secs(5),
+            leftovers: Leftovers::new(),
+            waiting: WaitingBodies::new(WaitingBodies::LIMIT),
+            observer: None,
+            secret: None,
+        }
     }
 }
 

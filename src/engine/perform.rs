@@ -2,7 +2,7 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Admission, CatchUnwind, Ending, Engine, Run, Stage, Started, Work};
+use super::{Admission, Ask, CatchUnwind, Ending, Engine, Party, Run, Stage, Started, Work};
 use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreErrorKind, WhileRunning};
 
 /// An operation that is no HTTP request.
@@ -64,7 +64,17 @@ impl Engine {
         F: Future<Output = (T, Fate)>,
     {
         let stage = if errand.attached { Stage::Attached } else { Stage::Claimed };
-        match self.admit(work, errand.key, errand.claim, stage, errand.patience()).await {
+        let ask = Ask {
+            work,
+            key: errand.key,
+            claim: errand.claim,
+            stage,
+            party: &Party::Layer(std::ptr::from_ref(self).addr()),
+            patience: errand.patience(),
+            body: 0,
+        };
+        match self.admit(ask).await {
+            Admission::Refused(refusal) => Performed::Refused(refusal),
             Admission::Run(run) => run.perform(&errand, job).await,
             Admission::Settled(payload) => Performed::Settled(payload),
             Admission::Running(left) => Performed::Refused(Refusal::InProgress(left)),

@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{Engine, Stage, Work, leftovers::Kind};
+use super::{Engine, Stage, Work};
 use crate::value::Event;
 
 /// A run in its caller's task, which the runtime finishes if the caller drops it after the claim.
@@ -53,7 +53,7 @@ impl<T: 'static> Future for Task<T> {
 impl<T: 'static> Drop for Task<T> {
     fn drop(&mut self) {
         let Some(future) = self.future.take() else { return };
-        let Some(key) = self.work.key() else { return };
+        let Some((key, party)) = self.work.claim() else { return };
         if self.work.stage() == Stage::Attached {
             return self.engine.report(&Event::Dropped { key, after: None });
         }
@@ -65,11 +65,11 @@ impl<T: 'static> Drop for Task<T> {
         let rest = tracing::Instrument::instrument(rest, std::mem::replace(&mut self.span, tracing::Span::none()));
         let (engine, late) = (self.engine.clone(), key.clone());
         let too_long = move |after| engine.report(&Event::Dropped { key: &late, after: Some(after) });
-        let adopted = match self.work.runtime() {
-            Some(runtime) => self.engine.leftovers.adopt(runtime, Kind::Work, rest, too_long).is_ok(),
-            None => false,
+        let Some(runtime) = self.work.runtime() else {
+            return self.engine.report(&Event::Dropped { key, after: None });
         };
-        self.engine.report(&if adopted { Event::Detached { key } } else { Event::Dropped { key, after: None } });
+        self.engine.leftovers.spawn(runtime, party.bucket(key), rest, too_long);
+        self.engine.report(&Event::Detached { key });
     }
 }
 

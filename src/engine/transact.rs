@@ -1,11 +1,9 @@
-use std::time::Duration;
-
 use tokio::time::{Instant, timeout};
 
-use super::{Admission, Ending, Engine, Run, Stage, Work, admit::PAUSES, bounded::bounded, finish::How};
+use super::{Admission, Ask, Ending, Engine, Run, admit::PAUSES, bounded::bounded, finish::How};
 use crate::{
     store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
-    value::{Claim, Claimant, Event, RecordKey, Secret, StoreError, StoreVerb},
+    value::{Claimant, Event, Secret, StoreError, StoreVerb},
 };
 
 impl Engine {
@@ -15,20 +13,17 @@ impl Engine {
     pub(super) async fn enter<'a>(
         &'a self,
         store: &'a dyn TransactionalStore,
-        work: &'a Work,
-        key: &'a RecordKey,
-        claim: &'a Claim,
-        stage: Stage,
-        patience: Duration,
+        Ask { work, key, claim, stage, party, patience, body }: Ask<'a>,
     ) -> Admission<'a> {
         let start = Instant::now();
         let mut pause = PAUSES.0;
         let mut running = None;
+        let mut held = None;
         loop {
             let sent = Instant::now();
             match bounded(store.enter(key, claim), self.store_timeout).await {
                 Ok(Entered::Granted(granted, transaction)) => {
-                    work.claimed(key, stage);
+                    work.claimed(key, party, stage);
                     let (attempt, takeover) = (granted.attempt, granted.takeover);
                     self.report(&Event::Claimed { key, attempt, takeover });
                     let run = Run::new(self, work, key, claim, granted, sent);
@@ -38,6 +33,10 @@ impl Engine {
                     running = Some(left);
                     let within = patience.saturating_sub(start.elapsed()).min(pause);
                     if within.is_zero() {
+                        return Admission::Running(left);
+                    }
+                    held = held.or_else(|| self.waiting.hold(body));
+                    if held.is_none() {
                         return Admission::Running(left);
                     }
                     // One that cannot be waited for is asked again after the pause.

@@ -5,6 +5,7 @@ use std::sync::{
 
 use tokio::{runtime::Handle, sync::Notify};
 
+use super::Party;
 use crate::value::{RecordKey, Wishes};
 
 /// How far a piece of work is, for whoever has to decide what a client's leaving means.
@@ -28,7 +29,7 @@ pub(crate) struct Work {
     lost: AtomicBool,
     changed: Notify,
     wishes: Mutex<Wishes>,
-    key: OnceLock<RecordKey>,
+    claimed: OnceLock<(RecordKey, Party)>,
     runtime: OnceLock<Handle>,
 }
 
@@ -42,7 +43,7 @@ impl Work {
             lost: AtomicBool::new(false),
             changed: Notify::new(),
             wishes: Mutex::new(Wishes::default()),
-            key: OnceLock::new(),
+            claimed: OnceLock::new(),
             runtime: OnceLock::new(),
         };
         work.see_runtime();
@@ -74,13 +75,13 @@ impl Work {
         self.stage.store(stage as u8, Ordering::Release);
     }
 
-    /// What was claimed, where anything was.
-    pub(super) fn key(&self) -> Option<&RecordKey> {
-        self.key.get()
+    /// What was claimed and for whom, if anything was.
+    pub(super) fn claim(&self) -> Option<&(RecordKey, Party)> {
+        self.claimed.get()
     }
 
-    pub(super) fn claimed(&self, key: &RecordKey, stage: Stage) {
-        let _ = self.key.set(key.clone());
+    pub(super) fn claimed(&self, key: &RecordKey, party: &Party, stage: Stage) {
+        let _ = self.claimed.set((key.clone(), party.clone()));
         self.enter(stage);
     }
 

@@ -14,7 +14,7 @@ use super::{
     token::Shown,
 };
 use crate::{
-    body::{Collected, Excess, Failure, ResponseBody, collect},
+    body::{Collected, Excess, Failure, IdleTimeout, ResponseBody, collect},
     engine::Work,
     value::{Answer, Caller, Retain, Wishes, is_undone},
 };
@@ -49,7 +49,7 @@ impl Exchange {
             }
             // Boxed, so that its rest can be passed on after a look at its beginning.
             let mut body = Box::pin(body);
-            let read = collect(body.as_mut(), self.policy.response_limit).await;
+            let read = collect(body.as_mut(), self.policy.response_limit, IdleTimeout::none()).await;
             // The handler's body may have been running until now.
             let wishes = work.wishes();
             match read {
@@ -63,6 +63,7 @@ impl Exchange {
                 Err(Failure::TooLong(Excess { read })) => {
                     (ResponseBody::resumed(read, body), self.fate(head, None, wishes, asked))
                 }
+                Err(Failure::Stalled) => unreachable!("an answer may take any time"),
                 Err(Failure::Broken(Excess { read }, error)) => {
                     // It can still be undone.
                     let undone = self.engine.transactions.is_some();

@@ -5,6 +5,7 @@ use http::{Method, request::Parts};
 
 use super::{Exchange, Scoping, token::Shown};
 use crate::{
+    engine::Party,
     extract::{caller, fingerprint, key::KeyExtractor, route},
     value::{Caller, Claim, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
 };
@@ -21,6 +22,7 @@ pub(super) struct Asked {
     pub(super) claim: Claim,
     /// The token that names the operation, where one does.
     pub(super) token: Option<Box<Shown>>,
+    pub(super) party: Party,
 }
 
 type Named = (RecordKey, Option<Box<Shown>>);
@@ -116,7 +118,8 @@ impl Exchange {
         if let Some(secret) = &self.engine.secret {
             claim = claim.sealed_with(secret);
         }
-        Ok(Some(Asked { key, claim, token }))
+        let party = self.party(&key, caller, token.as_deref());
+        Ok(Some(Asked { key, claim, token, party }))
     }
 
     /// The content is the key. Where no scope is set, the caller takes its place.
@@ -162,6 +165,18 @@ impl Exchange {
         }
         let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
         Ok((RecordKey::new(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
+    }
+
+    /// Whom the request counts for where callers are bounded.
+    fn party(&self, key: &RecordKey, caller: Caller, token: Option<&Shown>) -> Party {
+        if key.scope().is_some() {
+            return Party::Scope;
+        }
+        match token.and_then(|token| token.binding.principal.clone()) {
+            Some(principal) => Party::Principal(principal),
+            None if caller != Caller::NONE => Party::Caller(caller),
+            None => Party::Layer(std::ptr::from_ref(self).addr()),
+        }
     }
 
     /// How long it has to be remembered what became of an operation, where that is not for the policy to say.

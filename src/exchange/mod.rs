@@ -18,7 +18,7 @@ mod service;
 mod signer;
 mod token;
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Response};
@@ -70,6 +70,8 @@ pub(crate) struct Exchange {
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: bool,
     pub(crate) attached: bool,
+    /// How long a request body may stand still.
+    pub(crate) body_timeout: Duration,
     /// The request body is the claim's note.
     pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
@@ -88,6 +90,16 @@ pub(crate) enum Scoping {
 }
 
 impl Exchange {
+    /// Refuses settings that contradict each other, when the layer is put around a service.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        assert!(
+            !(self.fail_open && self.policy.is_at_most_once()),
+            "a layer cannot run at most once (`after_crash(AfterCrash::Never)`) and let requests through unprotected \
+             (`fail_open()`)"
+        );
+    }
+
     pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine: Arc::new(engine),
@@ -104,6 +116,7 @@ impl Exchange {
             render: None,
             fail_open: false,
             attached: false,
+            body_timeout: Duration::from_secs(60),
             keep_request: false,
             tokens: None,
         }
@@ -118,6 +131,7 @@ pub(crate) fn protectable(methods: impl IntoIterator<Item = Method>) -> Vec<Meth
     if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
         panic!("{method} cannot be protected");
     }
+    assert!(!methods.is_empty(), "a layer without methods protects nothing");
     methods
 }
 
@@ -135,6 +149,7 @@ impl fmt::Debug for Exchange {
             .field("marker", &self.marker)
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
+            .field("body_timeout", &self.body_timeout)
             .field("keep_request", &self.keep_request)
             .finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use http_body::Body;
 
 use super::{Asked, Exchange, Subject};
 use crate::{
-    body::{BoxError, Prefix, RequestBody, is_over_a_limit},
+    body::{BoxError, IdleTimeout, Prefix, RequestBody, is_over_a_limit},
     extract,
     value::{OnDuplicate, Refusal},
 };
@@ -32,11 +32,12 @@ impl Exchange {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let mut prefix = Prefix::new(body, limit);
+        let mut prefix = Prefix::new(body, limit, IdleTimeout::new(self.body_timeout));
         let found = extract::first_field(&parts.headers, &mut prefix, field).await;
-        let error = prefix.take_error();
+        let (error, stalled) = (prefix.take_error(), prefix.has_stalled());
         let body = prefix.resumed();
         let claimed = match (error, found) {
+            _ if stalled => Err(Refusal::BodyTimeout),
             (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge(None)),
             (Some(_), _) => Err(Refusal::BodyIncomplete),
             (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), subject.with_key(token)),

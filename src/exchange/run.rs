@@ -7,8 +7,8 @@ use tower_service::Service;
 
 use super::{Asked, Exchange, Operation, Subject};
 use crate::{
-    body::{BoxError, Collected, Excess, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
-    engine::{Admission, Stage, Work},
+    body::{BoxError, Collected, Excess, Failure, IdleTimeout, RequestBody, ResponseBody, collect, is_over_a_limit},
+    engine::{Admission, Ask, Stage, Work},
     value::{Event, Refusal, StoreErrorKind, WhileRunning},
 };
 
@@ -81,7 +81,8 @@ impl Exchange {
                 WhileRunning::Wait(patience) => patience,
                 _ => Duration::ZERO,
             };
-            let answer = match self.engine.admit(work, key, claim, stage, patience).await {
+            let ask = Ask { work, key, claim, stage, party: &asked.party, patience, body: body.held() };
+            let answer = match self.engine.admit(ask).await {
                 Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,
                 Admission::Failed { running: None, .. } if self.fail_open => {
                     self.engine.report(&Event::FailedOpen { key });
@@ -93,6 +94,7 @@ impl Exchange {
                     self.refuse(Some(key), &Refusal::StoreFull)
                 }
                 Admission::Failed { .. } => self.refuse(Some(key), &Refusal::StoreUnavailable),
+                Admission::Refused(refusal) => self.refuse(Some(key), &refusal),
                 Admission::Running(left) => self.running(key, left),
                 Admission::Settled(payload) => self.duplicate(asked, payload.as_ref()),
                 Admission::Mismatch(mismatch) => self.refuse(Some(key), &mismatch.into()),
@@ -150,7 +152,7 @@ impl Exchange {
     {
         let limit = self.policy.request_limit;
         let mut body = pin!(body);
-        match collect(body.as_mut(), limit).await {
+        match collect(body.as_mut(), limit, IdleTimeout::new(self.body_timeout)).await {
             Ok(body) => Ok(body),
             Err(Failure::TooLong(Excess { read })) => {
                 // A client whose body was read has had its word, and sends.
@@ -159,6 +161,7 @@ impl Exchange {
                 }
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
+            Err(Failure::Stalled) => Err(Refusal::BodyTimeout),
             Err(Failure::Broken(_, error)) => {
                 if !is_over_a_limit(&*error.into()) {
                     return Err(Refusal::BodyIncomplete);

@@ -6,7 +6,7 @@ use tower_layer::Layer;
 
 use super::Preset;
 use crate::{
-    engine::{Engine, Leftovers},
+    engine::{Engine, Leftovers, WaitingBodies},
     exchange::{Exchange, Idempotency, Scoping, protectable},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::{Store, TransactionalStore},
@@ -133,7 +133,8 @@ impl IdempotencyLayer {
     ///
     /// # Panics
     ///
-    /// Where `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
+    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them, whose answers cannot be replayed, and if there is no
+    /// method at all.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         let methods = protectable(methods);
@@ -168,8 +169,14 @@ impl IdempotencyLayer {
     }
 
     /// How long an ended request answers duplicates; see [`Policy::retention`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if `retention` is less than a millisecond.
+    #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
-        self.adjust(|policy| policy.retention(retention))
+        let policy = self.exchange.policy.clone().retention(retention);
+        self.policy(policy)
     }
 
     /// How long a running request keeps its key without a sign of life; see [`Policy::lease`].
@@ -191,6 +198,21 @@ impl IdempotencyLayer {
     /// How long a request body may be; see [`Policy::request_limit`].
     pub fn request_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.request_limit(bytes))
+    }
+
+    /// How long a client may let a request body stand still, between two of its parts. Default: 60 seconds.
+    ///
+    /// After that the client receives 408 `body-timeout`, and nothing is claimed.
+    pub fn body_timeout(self, timeout: Duration) -> Self {
+        self.with(|exchange| exchange.body_timeout = timeout)
+    }
+
+    /// How many bytes of bodies the duplicates that [wait](WhileRunning::Wait) may hold in all. Default: 64 MiB.
+    ///
+    /// A duplicate that finds no room does not wait: it is refused as by [`WhileRunning::Refuse`]. Clones of a layer share
+    /// the room.
+    pub fn waiting_body_limit(self, bytes: usize) -> Self {
+        self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
     }
 
     /// How long an answer's body may be to be kept; see [`Policy::response_limit`].
@@ -315,7 +337,13 @@ impl IdempotencyLayer {
 impl<S> Layer<S> for IdempotencyLayer {
     type Service = Idempotency<S>;
 
+    /// # Panics
+    ///
+    /// Panics if settings contradict each other: [`fail_open`](IdempotencyLayer::fail_open) and
+    /// [at most once](AfterCrash::Never).
+    #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
+        self.exchange.check();
         Idempotency::new(inner, self.exchange.clone())
     }
 }

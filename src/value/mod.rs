@@ -26,6 +26,14 @@ pub(crate) use self::payload::json_of;
 pub(crate) use self::policy::UNRECONCILED;
 #[cfg(feature = "signed-tokens")]
 pub use self::signing::SigningKeys;
+pub(crate) use self::{
+    child::child_key,
+    digest::{Digest, hex},
+    key::check_key,
+    payload::is_failure,
+    policy::{Retain, Wishes, is_undone},
+    unseen::Unseen,
+};
 pub use self::{
     claim::{Binding, Claim, Issue, Release, Settlement},
     error::{KeyError, StoreError, StoreErrorKind},
@@ -40,12 +48,4 @@ pub use self::{
     refusal::Refusal,
     secret::{Secret, SecretNumber, SecretTooShort},
     trace::TraceContext,
-};
-pub(crate) use self::{
-    child::child_key,
-    digest::{Digest, hex},
-    key::check_key,
-    payload::is_failure,
-    policy::{Retain, Wishes, is_undone},
-    unseen::Unseen,
 };

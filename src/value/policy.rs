@@ -54,7 +54,7 @@ impl Policy {
             retention: DAY,
             lease: Duration::from_secs(30),
             retry_after: Duration::from_secs(1),
-            request_limit: MIB,
+            request_limit: 2 * MIB,
             response_limit: MIB,
         }
     }
@@ -66,9 +66,10 @@ impl Policy {
 
     /// At most once: every answer is kept, failures and panics too, and a lapsed claim is never taken over.
     ///
-    /// What a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at least.
+    /// What a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at least. Answers are
+    /// kept for 30 days too: "at most once" holds for the retention, and after it the same key runs again.
     pub fn at_most_once() -> Self {
-        Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never)
+        Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never).retention(UNRECONCILED)
     }
 
     /// What a duplicate of an ended request gets.
@@ -93,8 +94,14 @@ impl Policy {
 
     /// How long an ended request answers duplicates, from its end. Default: 24 hours.
     ///
-    /// It should be longer than clients go on retrying.
+    /// It should be longer than clients go on retrying: after it, a duplicate runs as if it were new.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `retention` is less than a millisecond.
+    #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
+        assert!(retention >= Duration::from_millis(1), "a retention of {retention:?} remembers nothing");
         Self { retention, ..self }
     }
 
@@ -121,7 +128,7 @@ impl Policy {
         Self { retry_after, ..self }
     }
 
-    /// How long a request body may be, in bytes. Default: 1 MiB.
+    /// How long a request body may be, in bytes. Default: 2 MiB, as Axum has it.
     pub fn request_limit(self, request_limit: usize) -> Self {
         Self { request_limit, ..self }
     }

@@ -21,6 +21,8 @@ pub enum Refusal {
     BodyInvalid(Cow<'static, str>),
     /// The body did not arrive whole.
     BodyIncomplete,
+    /// The body stood still for too long.
+    BodyTimeout,
     /// The body is longer than this many bytes, or than a layer further out allows.
     BodyTooLarge(Option<usize>),
     /// The key was used for a request with other content.
@@ -49,6 +51,10 @@ pub enum Refusal {
     TokenUsed,
     /// The token was never issued, has expired, or is for another purpose or principal.
     TokenInvalid,
+    /// The caller has left too many operations unfinished.
+    TooManyUnfinished,
+    /// Too many operations are unfinished whose clients have left.
+    ServerBusy,
     /// The store does not answer.
     StoreUnavailable,
     /// The store has no room for another record.
@@ -65,6 +71,7 @@ impl Refusal {
             Self::ScopeMissing => "scope-missing",
             Self::BodyInvalid(_) => "body-invalid",
             Self::BodyIncomplete => "body-incomplete",
+            Self::BodyTimeout => "body-timeout",
             Self::BodyTooLarge(_) => "body-too-large",
             Self::KeyReused => "key-reused",
             Self::OtherCaller => "other-caller",
@@ -79,6 +86,8 @@ impl Refusal {
             Self::TokenMissing => "token-missing",
             Self::TokenUsed => "token-used",
             Self::TokenInvalid => "token-invalid",
+            Self::TooManyUnfinished => "too-many-unfinished",
+            Self::ServerBusy => "server-busy",
             Self::StoreUnavailable => "store-unavailable",
             Self::StoreFull => "store-full",
         }
@@ -95,6 +104,7 @@ impl Refusal {
             | Self::BodyIncomplete
             | Self::TokenMissing => StatusCode::BAD_REQUEST,
             Self::TokenInvalid => StatusCode::FORBIDDEN,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::KeyReused | Self::OtherCaller => StatusCode::UNPROCESSABLE_ENTITY,
             Self::InProgress(_)
@@ -103,8 +113,11 @@ impl Refusal {
             | Self::OutcomeUnknown
             | Self::RecordIncompatible
             | Self::TokenUsed => StatusCode::CONFLICT,
+            Self::TooManyUnfinished => StatusCode::TOO_MANY_REQUESTS,
             Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown | Self::ServerBusy => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 
@@ -117,6 +130,7 @@ impl Refusal {
             Self::ScopeMissing => "The scope of the idempotency key is missing",
             Self::BodyInvalid(_) => "The request body is invalid",
             Self::BodyIncomplete => "The request body is incomplete",
+            Self::BodyTimeout => "The request body stood still",
             Self::BodyTooLarge(_) => "The request body is too large",
             Self::KeyReused => "The idempotency key was used for another request",
             Self::OtherCaller => "The idempotency key was used by another caller",
@@ -131,6 +145,8 @@ impl Refusal {
             Self::TokenMissing => "The token is missing",
             Self::TokenUsed => "The token was used before",
             Self::TokenInvalid => "The token is invalid",
+            Self::TooManyUnfinished => "Too many operations are unfinished",
+            Self::ServerBusy => "The server has too many unfinished operations",
             Self::StoreUnavailable => "The idempotency store is unavailable",
             Self::StoreFull => "The idempotency store is full",
         }
@@ -145,13 +161,12 @@ impl Refusal {
             Self::ScopeMissing => "The request does not say whose idempotency key it is.",
             Self::BodyInvalid(what) => return what.clone(),
             Self::BodyIncomplete => "The request body ended early. Nothing was done.",
+            Self::BodyTimeout => "The rest of the request body did not come in time. Nothing was done.",
             Self::BodyTooLarge(None) => "The request body is too long. Nothing was done.",
             Self::BodyTooLarge(Some(limit)) => {
                 return format!("The request body is longer than {limit} bytes. Nothing was done.").into();
             }
-            Self::KeyReused => {
-                "The key belongs to a request with other content. Send a new operation with a new key."
-            }
+            Self::KeyReused => "The key belongs to a request with other content. Send a new operation with a new key.",
             Self::OtherCaller => {
                 "The key belongs to a request with other credentials. Send the request with the credentials of the first \
                  try, and keep the key: with a new one, the operation could run twice."
@@ -175,6 +190,13 @@ impl Refusal {
             Self::TokenMissing => "This operation must be sent with a token that was issued for it.",
             Self::TokenUsed => "A token is good for one operation, and this one's was done. It was not run again.",
             Self::TokenInvalid => "The token was not issued for this, or has expired. Ask for a new one.",
+            Self::TooManyUnfinished => {
+                "Earlier requests of this caller still run although their connections were closed. This one was not run. \
+                 Send it again later."
+            }
+            Self::ServerBusy => {
+                "Earlier requests still run although their connections were closed. This one was not run. Send it again later."
+            }
             Self::StoreUnavailable => "Whether this request was made before cannot be found out now. It was not run.",
             Self::StoreFull => "There is no room to remember this request. It was not run.",
         };

@@ -133,7 +133,10 @@ impl Key {
         if fingerprint == Fingerprint::OFF {
             return fingerprint;
         }
-        Fingerprint::from_parts(fingerprint.scheme(), self.sealed(FINGERPRINT, fingerprint.scheme(), fingerprint.digest()))
+        Fingerprint::from_parts(
+            fingerprint.scheme(),
+            self.sealed(FINGERPRINT, fingerprint.scheme(), fingerprint.digest()),
+        )
     }
 
     fn sealed(&self, label: &[u8], scheme: u8, digest: &[u8]) -> [u8; 32] {

@@ -2,15 +2,15 @@
 
 use std::{convert::Infallible, future::Future};
 
+use Answer::{ChildKey, Nothing};
 use axum::body::Body;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, Keep, Operation, Policy, RecordKey, ResponseBody, Secret,
-    store::{State, Operator},
+    store::{Operator, State},
 };
-use Answer::{ChildKey, Nothing};
 
 /// What the handler does before it answers.
 #[derive(Clone, Copy)]
@@ -35,7 +35,14 @@ impl Received {
 }
 
 /// Sends a request; the handler answers with `status` and tells its attempt, and its child key if it derives one.
-async fn send(layer: &IdempotencyLayer, key: &str, user: Option<&str>, body: &str, status: u16, answer: Answer) -> Received {
+async fn send(
+    layer: &IdempotencyLayer,
+    key: &str,
+    user: Option<&str>,
+    body: &str,
+    status: u16,
+    answer: Answer,
+) -> Received {
     let handler = service_fn(move |request: Request<_>| async move {
         let operation = request.extensions().get::<Operation>().unwrap();
         let child = if matches!(answer, ChildKey) { operation.child_key("bank") } else { String::new() };
