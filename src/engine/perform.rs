@@ -44,7 +44,7 @@ impl Errand<'_> {
         let same = |record: &Record| record.fingerprint == self.claim.fingerprint && record.caller == self.claim.caller;
         match record.filter(|record| same(record)) {
             Some(record) if record.state == State::Settled => Performed::Settled(record.payload),
-            record => Performed::Refused(Refusal::InProgress(record.map_or(Duration::ZERO, |it| it.lease_left))),
+            record => Performed::Refused(Refusal::RequestInProgress(record.map_or(Duration::ZERO, |it| it.lease_left))),
         }
     }
 }
@@ -68,7 +68,7 @@ impl Engine {
         match self.admit(work, errand.key, errand.claim, stage, errand.patience()).await {
             Admission::Run(run) => run.perform(&errand, job).await,
             Admission::Settled(payload) => Performed::Settled(payload),
-            Admission::Running(left) => Performed::Refused(Refusal::InProgress(left)),
+            Admission::Running(left) => Performed::Refused(Refusal::RequestInProgress(left)),
             Admission::Mismatch(mismatch) => Performed::Refused(Refusal::KeyReused(mismatch)),
             Admission::OutcomeUnknown => Performed::Refused(Refusal::OutcomeUnknown),
             Admission::NotIssued => Performed::Refused(Refusal::TokenInvalid),

@@ -26,11 +26,11 @@ pub enum Refusal {
     /// The key was used for another request.
     KeyReused(Mismatch),
     /// The first request with this key still runs, for this long at least.
-    InProgress(Duration),
+    RequestInProgress(Duration),
     /// The request was made before, and the route refuses the second one.
-    Duplicate,
+    DuplicateRequest,
     /// The request was made before, and its answer was not kept.
-    NotRetained,
+    ResponseNotRetained,
     /// The request was begun before, and nobody knows how it ended.
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
@@ -63,9 +63,9 @@ impl Refusal {
             Self::BodyIncomplete => "body-incomplete",
             Self::BodyTooLarge(_) => "body-too-large",
             Self::KeyReused(_) => "key-reused",
-            Self::InProgress(_) => "request-in-progress",
-            Self::Duplicate => "duplicate-request",
-            Self::NotRetained => "response-not-retained",
+            Self::RequestInProgress(_) => "request-in-progress",
+            Self::DuplicateRequest => "duplicate-request",
+            Self::ResponseNotRetained => "response-not-retained",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::HandlerFailed => "handler-failed",
             Self::RolledBack => "rolled-back",
@@ -91,9 +91,11 @@ impl Refusal {
             Self::TokenInvalid => StatusCode::FORBIDDEN,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::InProgress(_) | Self::Duplicate | Self::NotRetained | Self::OutcomeUnknown | Self::TokenUsed => {
-                StatusCode::CONFLICT
-            }
+            Self::RequestInProgress(_)
+            | Self::DuplicateRequest
+            | Self::ResponseNotRetained
+            | Self::OutcomeUnknown
+            | Self::TokenUsed => StatusCode::CONFLICT,
             Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
             Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -110,9 +112,9 @@ impl Refusal {
             Self::BodyIncomplete => "The request body is incomplete",
             Self::BodyTooLarge(_) => "The request body is too large",
             Self::KeyReused(_) => "The idempotency key was used for another request",
-            Self::InProgress(_) => "A request with this idempotency key is in progress",
-            Self::Duplicate => "The request was made before",
-            Self::NotRetained => "The answer to this request was not retained",
+            Self::RequestInProgress(_) => "A request with this idempotency key is in progress",
+            Self::DuplicateRequest => "The request was made before",
+            Self::ResponseNotRetained => "The answer to this request was not retained",
             Self::OutcomeUnknown => "The outcome of this request is unknown",
             Self::HandlerFailed => "The handler of this request failed",
             Self::RolledBack => "The request was rolled back",
@@ -145,9 +147,13 @@ impl Refusal {
                 "The key belongs to a request with other credentials. Where credentials change between the tries of \
                  one caller, the service should say whose key it is with `.scope()`."
             }
-            Self::InProgress(_) => "The first request with this key has not ended. Send the same request again later.",
-            Self::Duplicate => "The same request was made before. It was not run again.",
-            Self::NotRetained => "The request was run before; its answer cannot be sent again. It was not run again.",
+            Self::RequestInProgress(_) => {
+                "The first request with this key has not ended. Send the same request again later."
+            }
+            Self::DuplicateRequest => "The same request was made before. It was not run again.",
+            Self::ResponseNotRetained => {
+                "The request was run before; its answer cannot be sent again. It was not run again."
+            }
             Self::OutcomeUnknown => {
                 "The request was begun before, and how it ended is not known. It is not run again until that is settled."
             }
