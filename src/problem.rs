@@ -39,7 +39,7 @@ pub(crate) fn render(refusal: &Refusal, base: &str) -> Response<Bytes> {
 /// `pause`, or sooner where the lease of the running request lapses sooner.
 pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
     let pause = match refusal {
-        Refusal::InProgress(left) => pause.min(*left),
+        Refusal::RequestInProgress(left) => pause.min(*left),
         Refusal::StoreUnavailable
         | Refusal::StoreFull
         | Refusal::CommitUnknown
@@ -93,10 +93,10 @@ mod tests {
         for (left, pause, expected) in
             [(1, 5000, "1"), (1001, 5000, "2"), (30_000, 5000, "5"), (0, 5000, "1"), (30_000, 1, "1")]
         {
-            let running = Refusal::InProgress(Duration::from_millis(left));
+            let running = Refusal::RequestInProgress(Duration::from_millis(left));
             assert_eq!(retry_after(&running, pause).as_deref(), Some(expected), "{left} {pause}");
         }
         assert_eq!(retry_after(&Refusal::StoreFull, 1000).as_deref(), Some("1"));
-        assert_eq!(retry_after(&Refusal::Duplicate, 1000), None);
+        assert_eq!(retry_after(&Refusal::DuplicateRequest, 1000), None);
     }
 }

@@ -135,7 +135,7 @@ async fn while_it_runs() {
     let (_, once, writer) = once();
     let (first, second) = tokio::join!(write(&once, &writer, "a"), write(&once, &writer, "a"));
     assert_eq!(first.unwrap().number, 1);
-    assert_eq!(second, refused(Refusal::InProgress(LEASE)));
+    assert_eq!(second, refused(Refusal::RequestInProgress(LEASE)));
 
     let waiting = once.policy(Policy::replay().while_running(WhileRunning::Wait(LEASE)));
     let (first, second) = tokio::join!(write(&waiting, &writer, "b"), write(&waiting, &writer, "b"));
@@ -154,7 +154,7 @@ async fn what_is_refused() {
 
     let rejects = once.clone().policy(Policy::reject());
     write(&rejects, &writer, "b").await.unwrap();
-    assert_eq!(write(&rejects, &writer, "b").await, refused(Refusal::Duplicate));
+    assert_eq!(write(&rejects, &writer, "b").await, refused(Refusal::DuplicateRequest));
     assert_eq!(writer.0.load(SeqCst), 2);
 }
 
@@ -163,16 +163,16 @@ async fn a_value_that_is_not_kept_is_given_once() {
     let (_, once, writer) = once();
     let short = once.clone().policy(Policy::replay().response_limit(10));
     assert_eq!(write(&short, &writer, "a").await.unwrap().number, 1);
-    assert_eq!(write(&short, &writer, "a").await, refused(Refusal::NotRetained));
+    assert_eq!(write(&short, &writer, "a").await, refused(Refusal::ResponseNotRetained));
 
     // No JSON has such a key.
     let odd = |_| async { Ok::<_, String>(std::collections::BTreeMap::from([(vec![1, 2], 3)])) };
     assert!(once.run("b", odd).await.is_ok());
-    assert_eq!(once.run("b", odd).await, refused(Refusal::NotRetained));
+    assert_eq!(once.run("b", odd).await, refused(Refusal::ResponseNotRetained));
 
     write(&once, &writer, "c").await.unwrap();
     let another_type = once.run("c", |_| async { Ok::<_, String>(7) }).await;
-    assert_eq!(another_type, refused(Refusal::NotRetained));
+    assert_eq!(another_type, refused(Refusal::ResponseNotRetained));
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,10 +80,10 @@ impl Words {
     pub(crate) fn told(&self, refusal: &Refusal) -> Told {
         match refusal {
             Refusal::TokenUsed => self.refusals.used,
-            Refusal::Duplicate => self.refusals.same,
+            Refusal::DuplicateRequest => self.refusals.same,
             Refusal::KeyReused => self.refusals.other,
             Refusal::TokenInvalid => self.refusals.expired,
-            Refusal::InProgress(_) => self.refusals.running,
+            Refusal::RequestInProgress(_) => self.refusals.running,
             _ => self.refusals.else_,
         }
     }

@@ -166,7 +166,7 @@ impl<M> Settings<M> {
 
     fn refused<T, E>(&self, refusal: Refusal) -> Consumed<T, E> {
         match refusal {
-            Refusal::InProgress(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
+            Refusal::RequestInProgress(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
             Refusal::KeyReused => Consumed::Mismatch(Mismatch::Fingerprint),
             Refusal::OtherCaller => Consumed::Mismatch(Mismatch::Caller),
             Refusal::OutcomeUnknown => Consumed::OutcomeUnknown,

@@ -43,7 +43,7 @@ impl Errand<'_> {
     fn late<T>(&self, record: Option<Box<Record>>) -> Performed<T> {
         match record.filter(|record| record.is_of(self.claim)) {
             Some(record) if record.state == State::Settled => Performed::Settled(record.payload),
-            record => Performed::Refused(Refusal::InProgress(record.map_or(Duration::ZERO, |it| it.lease_left))),
+            record => Performed::Refused(Refusal::RequestInProgress(record.map_or(Duration::ZERO, |it| it.lease_left))),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Engine {
             Admission::Refused(refusal) => Performed::Refused(refusal),
             Admission::Run(run) => run.perform(&errand, job).await,
             Admission::Settled(payload) => Performed::Settled(payload),
-            Admission::Running(left) => Performed::Refused(Refusal::InProgress(left)),
+            Admission::Running(left) => Performed::Refused(Refusal::RequestInProgress(left)),
             Admission::Mismatch(mismatch) => Performed::Refused(mismatch.into()),
             Admission::Incompatible => Performed::Refused(Refusal::RecordIncompatible),
             Admission::OutcomeUnknown => Performed::Refused(Refusal::OutcomeUnknown),

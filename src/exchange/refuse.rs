@@ -42,7 +42,7 @@ impl Exchange {
     }
 
     pub(super) fn running<R: Body>(&self, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
-        let refusal = Refusal::InProgress(left);
+        let refusal = Refusal::RequestInProgress(left);
         match &self.policy.while_running {
             WhileRunning::Respond(reply) => self.respond(key, reply, Some(&refusal)),
             _ => self.refuse(Some(key), &refusal),
@@ -57,10 +57,10 @@ impl Exchange {
         match &self.policy.on_duplicate {
             OnDuplicate::Replay => match payload.and_then(codec::decode) {
                 Some(kept) => self.replay(key, kept),
-                None => self.refuse(Some(key), &Refusal::NotRetained),
+                None => self.refuse(Some(key), &Refusal::ResponseNotRetained),
             },
             OnDuplicate::Reject if self.tokens.is_some() => self.refuse(Some(key), &Refusal::TokenUsed),
-            OnDuplicate::Reject => self.refuse(Some(key), &Refusal::Duplicate),
+            OnDuplicate::Reject => self.refuse(Some(key), &Refusal::DuplicateRequest),
             OnDuplicate::Respond(reply) => self.respond(key, reply, None),
         }
     }

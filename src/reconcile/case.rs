@@ -94,7 +94,7 @@ impl Desk {
                 }
                 ended
             }
-            Performed::Settled(_) | Performed::Refused(Refusal::InProgress(_)) => Ended::Skipped,
+            Performed::Settled(_) | Performed::Refused(Refusal::RequestInProgress(_)) => Ended::Skipped,
             Performed::Refused(_) => Ended::Failed,
         }
     }

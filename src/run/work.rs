@@ -38,7 +38,7 @@ where
                 return Ok(value);
             }
             (OnDuplicate::Replay, Err(refusal)) => refusal,
-            _ => Refusal::Duplicate,
+            _ => Refusal::DuplicateRequest,
         },
     };
     engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
@@ -66,6 +66,6 @@ fn value<T: DeserializeOwned>(payload: Option<&Bytes>) -> Result<T, Refusal> {
     if is_failure(payload) {
         return Err(Refusal::HandlerFailed);
     }
-    let json = payload.and_then(|payload| json_of(payload)).ok_or(Refusal::NotRetained)?;
-    serde_json::from_slice(json).map_err(|_| Refusal::NotRetained)
+    let json = payload.and_then(|payload| json_of(payload)).ok_or(Refusal::ResponseNotRetained)?;
+    serde_json::from_slice(json).map_err(|_| Refusal::ResponseNotRetained)
 }

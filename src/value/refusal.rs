@@ -32,11 +32,11 @@ pub enum Refusal {
     /// The record of the key was written by a later version of the crate, or made with a secret that is not at hand.
     RecordIncompatible,
     /// The first request with this key still runs, for this long at least.
-    InProgress(Duration),
+    RequestInProgress(Duration),
     /// The request was made before, and the route refuses the second one.
-    Duplicate,
+    DuplicateRequest,
     /// The request was made before, and its answer was not kept.
-    NotRetained,
+    ResponseNotRetained,
     /// The request was begun before, and nobody knows how it ended.
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
@@ -76,9 +76,9 @@ impl Refusal {
             Self::KeyReused => "key-reused",
             Self::OtherCaller => "other-caller",
             Self::RecordIncompatible => "record-incompatible",
-            Self::InProgress(_) => "request-in-progress",
-            Self::Duplicate => "duplicate-request",
-            Self::NotRetained => "response-not-retained",
+            Self::RequestInProgress(_) => "request-in-progress",
+            Self::DuplicateRequest => "duplicate-request",
+            Self::ResponseNotRetained => "response-not-retained",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::HandlerFailed => "handler-failed",
             Self::RolledBack => "rolled-back",
@@ -107,9 +107,9 @@ impl Refusal {
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::KeyReused | Self::OtherCaller => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::InProgress(_)
-            | Self::Duplicate
-            | Self::NotRetained
+            Self::RequestInProgress(_)
+            | Self::DuplicateRequest
+            | Self::ResponseNotRetained
             | Self::OutcomeUnknown
             | Self::RecordIncompatible
             | Self::TokenUsed => StatusCode::CONFLICT,
@@ -135,9 +135,9 @@ impl Refusal {
             Self::KeyReused => "The idempotency key was used for another request",
             Self::OtherCaller => "The idempotency key was used by another caller",
             Self::RecordIncompatible => "The record of the idempotency key cannot be compared",
-            Self::InProgress(_) => "A request with this idempotency key is in progress",
-            Self::Duplicate => "The request was made before",
-            Self::NotRetained => "The answer to this request was not retained",
+            Self::RequestInProgress(_) => "A request with this idempotency key is in progress",
+            Self::DuplicateRequest => "The request was made before",
+            Self::ResponseNotRetained => "The answer to this request was not retained",
             Self::OutcomeUnknown => "The outcome of this request is unknown",
             Self::HandlerFailed => "The handler of this request failed",
             Self::RolledBack => "The request was rolled back",
@@ -175,9 +175,13 @@ impl Refusal {
                 "The key belongs to a request that this server cannot compare with this one. It was not run. Send the same \
                  request again later."
             }
-            Self::InProgress(_) => "The first request with this key has not ended. Send the same request again later.",
-            Self::Duplicate => "The same request was made before. It was not run again.",
-            Self::NotRetained => "The request was run before; its answer cannot be sent again. It was not run again.",
+            Self::RequestInProgress(_) => {
+                "The first request with this key has not ended. Send the same request again later."
+            }
+            Self::DuplicateRequest => "The same request was made before. It was not run again.",
+            Self::ResponseNotRetained => {
+                "The request was run before; its answer cannot be sent again. It was not run again."
+            }
             Self::OutcomeUnknown => {
                 "The request was begun before, and how it ended is not known. It is not run again until that is settled."
             }
