@@ -9,6 +9,9 @@ use super::{SecretNumber, digest::hex};
 pub struct Claimant([u8; 16]);
 
 impl Claimant {
+    /// The claimant of a token that nobody has claimed. No claim has it.
+    pub const NONE: Self = Self([0; 16]);
+
     /// Draws a new identity.
     ///
     /// The bytes come from the operating system, a few hundred at a time for each thread.
@@ -159,6 +162,6 @@ mod tests {
 
     #[test]
     fn a_caller_is_not_shown() {
-        assert_eq!(format!("{:?}", Caller::from_bytes([7; 16])), "Caller(..)");
+        assert_eq!(format!("{:?}", Caller::from_parts(1, [7; 16])), "Caller(..)");
     }
 }

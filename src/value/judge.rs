@@ -159,7 +159,8 @@ pub fn judge(existing: Option<&Head<'_>>, claim: &Claim, now: u64) -> Verdict {
         return Verdict::Foreign;
     }
     let ended_without_answer = matches!(head.state, State::Issued | State::Released);
-    if head.claimant == claim.claimant && head.attempt > 0 {
+    // A token whose only claim was undone is at attempt 0 again, and still knows whose claim that was.
+    if head.claimant == claim.claimant && head.claimant != Claimant::NONE {
         match head.state {
             State::Running => return Verdict::Granted(head.granted()),
             State::Issued | State::Released => return Verdict::Withdrawn,

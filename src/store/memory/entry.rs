@@ -1,14 +1,17 @@
 use std::{
-    iter, mem,
+    mem,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
 
-use crate::value::{Binding, Caller, Claim, Claimant, Fingerprint, Head, Record, RecordKey, State};
+use crate::value::{Binding, Caller, Claim, Claimant, Fingerprint, Granted, Head, Origin, Record, RecordKey, State};
 
-use super::moment::{FOREVER, Moment, later};
+use super::{
+    moment::{FOREVER, Moment, later},
+    text::{Layout, Marks, Tail, join},
+};
 
 /// No slot: the end of a list.
 pub(super) const NIL: u32 = u32::MAX;
@@ -17,12 +20,10 @@ pub(super) const NIL: u32 = u32::MAX;
 /// came, so that it is neither copied nor freed while a lock is held.
 const JOINED_BYTES: usize = 4096;
 
-const CALLER_BYTES: usize = 16;
-
 const STATE: u8 = 0b11;
 const AT_MOST_ONCE: u8 = 1 << 2;
 const TAKEOVER: u8 = 1 << 3;
-const CALLER: u8 = 1 << 4;
+const CALLER_IS_NEW: u8 = 1 << 4;
 const PAYLOAD: u8 = 1 << 5;
 const WAITED_FOR: u8 = 1 << 6;
 
@@ -41,7 +42,7 @@ struct Token {
 
 /// A record as it is kept. There may be millions, so every byte counts; see the test on its size.
 pub(super) struct Entry {
-    /// The key, the caller where there is one, the payload where it is short.
+    /// The key, the marks, and the payload if it is short.
     text: Arc<[u8]>,
     extra: Option<Box<Extra>>,
     namespace: u32,
@@ -50,7 +51,7 @@ pub(super) struct Entry {
     pub(super) previous: u32,
     pub(super) next: u32,
     pub(super) place: u16,
-    key_bytes: u16,
+    layout: Layout,
     claimant: Claimant,
     fingerprint: Fingerprint,
     flags: u8,
@@ -65,7 +66,7 @@ impl Entry {
     pub(super) fn new(namespace: u32, key: &RecordKey, now: u64) -> Self {
         let text = key.shared();
         Self {
-            key_bytes: u16::try_from(text.len()).unwrap_or(u16::MAX), // at most 769
+            layout: Layout::of_key(&text),
             text,
             extra: None,
             namespace,
@@ -73,7 +74,7 @@ impl Entry {
             previous: NIL,
             next: NIL,
             place: 0,
-            claimant: Claimant::from_bytes([0; 16]),
+            claimant: Claimant::NONE,
             fingerprint: Fingerprint::OFF,
             flags: State::Issued as u8,
             created: Moment::new(now),
@@ -88,14 +89,15 @@ impl Entry {
     }
 
     /// Makes it the claim's. What the last claim left is handed out, to be dropped where no lock is held.
-    pub(super) fn grant(&mut self, claim: &Claim, attempt: u32, takeover: bool, now: u64) -> Option<Extra> {
+    pub(super) fn grant(&mut self, claim: &Claim, granted: &Granted, now: u64) -> Option<Extra> {
         self.set_state(State::Running);
         self.set(AT_MOST_ONCE, claim.at_most_once);
-        self.set(TAKEOVER, takeover);
-        self.set_caller(claim.caller);
+        self.set(TAKEOVER, granted.takeover);
+        self.set(CALLER_IS_NEW, granted.caller_is_new);
+        self.set_marks(&Marks::of(claim, granted));
         self.claimant = claim.claimant;
         self.fingerprint = claim.fingerprint;
-        self.attempt = attempt;
+        self.attempt = granted.attempt;
         self.renew(claim, now);
         let token = self.extra.as_mut().and_then(|extra| extra.token.take());
         let rare = token.is_some() || !claim.note.is_empty();
@@ -133,12 +135,27 @@ impl Entry {
         self.expires = Moment::new(expires);
     }
 
+    /// Releases it, and takes the last claim back.
+    pub(super) fn undo(&mut self, claimant: Claimant, keep: Duration, now: u64) {
+        self.release(claimant, keep, now);
+        let mut marks = self.marks();
+        self.attempt = self.attempt.saturating_sub(1);
+        if self.attempt == 0 {
+            marks.origin = Origin::NONE;
+        }
+        if self.flags & CALLER_IS_NEW != 0 {
+            marks.caller = Caller::NONE;
+            self.set(CALLER_IS_NEW, false);
+        }
+        self.set_marks(&marks);
+    }
+
     pub(super) fn is(&self, namespace: u32, key: &[u8]) -> bool {
         self.namespace == namespace && self.key() == key
     }
 
     pub(super) fn key(&self) -> &[u8] {
-        &self.text[..usize::from(self.key_bytes)]
+        &self.text[..self.layout.key_bytes()]
     }
 
     pub(super) fn namespace(&self) -> u32 {
@@ -158,8 +175,9 @@ impl Entry {
         self.claimant
     }
 
-    pub(super) fn was_claimed(&self) -> bool {
-        self.attempt > 0
+    /// Its claim is the only one so far, and it is no token's: before the claim there was no record.
+    pub(super) fn began_with_its_claim(&self) -> bool {
+        self.attempt == 1 && self.token().is_none()
     }
 
     pub(super) fn expires(&self) -> u64 {
@@ -191,16 +209,20 @@ impl Entry {
         if let Some(long) = self.extra.as_ref().and_then(|extra| extra.payload.as_ref()) {
             return Some(long.clone());
         }
-        let from = self.payload_from();
+        let from = self.layout.payload_from();
         (from < self.text.len())
             .then(|| Bytes::from_owner(Tail { text: Arc::clone(&self.text), from }))
             .or_else(|| Some(Bytes::new()))
     }
 
     pub(super) fn head(&self) -> Head<'_> {
+        let marks = self.marks();
         Head {
             fingerprint: self.fingerprint,
-            caller: self.caller(),
+            caller: marks.caller,
+            caller_is_new: self.flags & CALLER_IS_NEW != 0,
+            secret: marks.secret,
+            origin: marks.origin,
             at_most_once: self.flags & AT_MOST_ONCE != 0,
             takeover: self.flags & TAKEOVER != 0,
             lease_ends: self.mark.ms(),
@@ -213,10 +235,13 @@ impl Entry {
     pub(super) fn record(&self, now: u64) -> Record {
         let left = |until: Moment| Duration::from_millis(until.ms().saturating_sub(now));
         let time = |moment: Moment| SystemTime::UNIX_EPOCH + Duration::from_millis(moment.ms());
-        let state = self.state();
+        let (state, marks) = (self.state(), self.marks());
         Record {
             fingerprint: self.fingerprint,
-            caller: self.caller(),
+            caller: marks.caller,
+            caller_is_new: self.flags & CALLER_IS_NEW != 0,
+            secret: marks.secret,
+            origin: marks.origin,
             at_most_once: self.flags & AT_MOST_ONCE != 0,
             takeover: self.flags & TAKEOVER != 0,
             lease_left: if state == State::Running { left(self.mark) } else { Duration::ZERO },
@@ -226,6 +251,7 @@ impl Entry {
             payload: self.payload(),
             note: self.extra.as_ref().map(|extra| extra.note.clone()).unwrap_or_default(),
             binding: self.token().map(|token| token.binding.clone()),
+            trace: marks.trace,
             ..Record::new(state, self.claimant, self.attempt)
         }
     }
@@ -234,26 +260,15 @@ impl Entry {
         self.extra.as_ref()?.token.as_ref()
     }
 
-    fn caller(&self) -> Caller {
-        let from = usize::from(self.key_bytes);
-        match self.text.get(from..from + CALLER_BYTES).map(TryInto::try_into) {
-            Some(Ok(bytes)) if self.flags & CALLER != 0 => Caller::from_bytes(bytes),
-            _ => Caller::NONE,
-        }
+    fn marks(&self) -> Marks {
+        self.layout.marks(&self.text)
     }
 
-    fn set_caller(&mut self, caller: Caller) {
-        if caller == self.caller() {
-            return;
+    /// There is no payload yet.
+    fn set_marks(&mut self, marks: &Marks) {
+        if *marks != self.marks() {
+            (self.layout, self.text) = marks.write(self.key());
         }
-        let named = caller != Caller::NONE;
-        let bytes = caller.to_bytes();
-        self.text = join(self.key(), if named { &bytes } else { &[] });
-        self.set(CALLER, named);
-    }
-
-    fn payload_from(&self) -> usize {
-        usize::from(self.key_bytes) + if self.flags & CALLER == 0 { 0 } else { CALLER_BYTES }
     }
 
     fn set_state(&mut self, state: State) {
@@ -262,27 +277,6 @@ impl Entry {
 
     fn set(&mut self, flag: u8, on: bool) {
         self.flags = self.flags & !flag | if on { flag } else { 0 };
-    }
-}
-
-fn join(front: &[u8], back: &[u8]) -> Arc<[u8]> {
-    let mut joined: Arc<[u8]> = iter::repeat_n(0, front.len() + back.len()).collect();
-    if let Some(bytes) = Arc::get_mut(&mut joined) {
-        bytes[..front.len()].copy_from_slice(front);
-        bytes[front.len()..].copy_from_slice(back);
-    }
-    joined
-}
-
-/// A payload behind its key.
-struct Tail {
-    text: Arc<[u8]>,
-    from: usize,
-}
-
-impl AsRef<[u8]> for Tail {
-    fn as_ref(&self) -> &[u8] {
-        &self.text[self.from..]
     }
 }
 
@@ -299,12 +293,12 @@ mod tests {
     #[test]
     fn payloads_short_and_long_with_and_without_a_caller() {
         let key = RecordKey::new("/", None, "k").unwrap();
-        for caller in [Caller::NONE, Caller::from_bytes([7; 16])] {
+        for caller in [Caller::NONE, Caller::from_parts(1, [7; 16])] {
             for length in [None, Some(0), Some(1), Some(JOINED_BYTES), Some(JOINED_BYTES + 1)] {
                 let payload = length.map(|length| Bytes::from(vec![b'x'; length]));
                 let mut entry = Entry::new(0, &key, 1);
                 let claim = Claim { caller, ..Claim::new(Duration::MAX, Duration::ZERO) };
-                entry.grant(&claim, 1, false, 2);
+                entry.grant(&claim, &Granted::first(&claim), 2);
                 entry.settle(claim.claimant, payload.as_ref(), Duration::from_millis(7), 3);
                 assert_eq!(entry.payload(), payload);
                 let record = entry.record(4);

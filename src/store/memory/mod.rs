@@ -9,6 +9,7 @@ mod shards;
 mod slab;
 #[cfg(test)]
 mod tests;
+mod text;
 mod turn;
 mod verbs;
 mod waiters;

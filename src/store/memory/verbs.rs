@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{Notify, futures::OwnedNotified};
 
 use crate::{
-    store::{Claimed, Finished, Granted, Issued, Renewed},
+    store::{Claimed, Finished, Issued, Renewed},
     value::{Claim, Claimant, Issue, Record, Release, Settlement, State, Verdict, judge},
 };
 
@@ -30,22 +30,14 @@ impl Turn<'_> {
         let found = self.find(name);
         let existing = found.map(|slot| &self.shard.slab[slot]);
         let verdict = judge(existing.map(Entry::head).as_ref(), claim, now);
-        Ok(match verdict {
-            Verdict::Grant { attempt, takeover } => {
-                match found {
-                    Some(slot) => self.change(slot, |entry| entry.grant(claim, attempt, takeover, now)),
-                    None => self.insert(name, |entry| drop(entry.grant(claim, attempt, takeover, now)))?,
-                }
-                Claimed::Granted(Granted::new(attempt, takeover))
+        if let Verdict::Grant(granted) = verdict {
+            match found {
+                Some(slot) => self.change(slot, |entry| entry.grant(claim, &granted, now)),
+                None => self.insert(name, |entry| drop(entry.grant(claim, &granted, now)))?,
             }
-            Verdict::Granted { attempt, takeover } => Claimed::Granted(Granted::new(attempt, takeover)),
-            Verdict::Running { holder, left } => Claimed::Running { holder, left },
-            Verdict::Settled => Claimed::Settled(existing.and_then(Entry::payload)),
-            Verdict::Mismatch(what) => Claimed::Mismatch(what),
-            Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
-            Verdict::NotIssued => Claimed::NotIssued,
-            Verdict::Foreign => Claimed::Foreign,
-        })
+            return Ok(Claimed::Granted(granted));
+        }
+        Ok(Claimed::from_verdict(verdict, || existing.and_then(Entry::payload)))
     }
 
     pub(super) fn renew(&mut self, name: &Name<'_>, claim: &Claim) -> Renewed {
@@ -147,8 +139,16 @@ impl Turn<'_> {
 
     fn write_released(&mut self, slot: u32, release: &Release) -> Finished {
         let now = self.now;
+        if release.undo && self.shard.slab[slot].began_with_its_claim() {
+            self.remove(slot);
+            return Finished::Done;
+        }
         self.change(slot, |entry| {
-            entry.release(release.claimant, release.keep, now);
+            if release.undo {
+                entry.undo(release.claimant, release.keep, now);
+            } else {
+                entry.release(release.claimant, release.keep, now);
+            }
             None
         });
         Finished::Done
@@ -170,7 +170,7 @@ impl Turn<'_> {
     /// A token that was released is issued again, and still knows by whom.
     fn is_released_by(&self, slot: u32, claimant: Claimant) -> bool {
         let entry = &self.shard.slab[slot];
-        let released = matches!(entry.state(), State::Issued | State::Released) && entry.was_claimed();
-        released && entry.claimant() == claimant
+        let released = matches!(entry.state(), State::Issued | State::Released);
+        released && entry.claimant() == claimant && claimant != Claimant::NONE
     }
 }
