@@ -24,8 +24,9 @@ async fn crash(bench: &Bench) {
 
 #[tokio::test(start_paused = true)]
 async fn every_answer_is_kept() {
-    for status in [200, 302, 400, 401, 409, 429, 500, 503] {
-        let bench = Bench::with(at_most_once);
+    for status in [200, 302, 400, 401, 407, 409, 429, 500, 503] {
+        // Somebody without credentials who is asked to prove who it is comes again with credentials.
+        let bench = Bench::with(|layer| at_most_once(layer).unscoped());
         let first = bench.line(ask("k").ends(End::Answers(status))).await;
         assert_eq!(first, format!("{status} run 1"));
         for _ in 0..500 {
@@ -33,6 +34,16 @@ async fn every_answer_is_kept() {
         }
         assert_eq!(bench.handler.runs(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_kept_for_thirty_days() {
+    let bench = Bench::with(at_most_once);
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    bench.until(30 * DAY - secs(1)).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 1, replayed");
+    bench.until(30 * DAY + secs(1)).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 2");
 }
 
 #[tokio::test(start_paused = true)]

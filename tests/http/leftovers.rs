@@ -14,7 +14,7 @@ use tower_idempotency::{Event, Leftovers, Observer, StoreErrorKind, StoreVerb, s
 
 use crate::common::{
     Seen,
-    shop::{Answer, LATER, LEASE, Order, STORE_TIMEOUT, Shop, TO_THE_CLAIM},
+    shop::{Answer, LATER, LEASE, Order, STORE_TIMEOUT, Shop, TO_THE_CLAIM, look},
     steps::{Leaving, polls},
 };
 
@@ -52,25 +52,27 @@ async fn begin(shop: &Shop) -> impl Future<Output = Answer> + Send + Unpin + 'st
     call
 }
 
+/// What has begun goes on, however many there are; past their number nothing further begins.
 #[tokio::test(start_paused = true)]
-async fn past_their_number_they_are_dropped() {
+async fn past_their_number_requests_are_refused() {
     let leftovers = Leftovers::new().limit(2);
-    let shops: Vec<_> = (0..3).map(|_| shop(&leftovers)).collect();
-    for (shop, _) in &shops {
-        drop(begin(shop).await);
+    let shops: Vec<_> = (0..4).map(|_| shop(&leftovers)).collect();
+    let mut begun = Vec::new();
+    for (shop, _) in &shops[..3] {
+        begun.push(begin(shop).await);
     }
-    assert_eq!(leftovers.count(), 2);
-    let begun = Instant::now();
+    drop(begun);
+    assert_eq!(leftovers.count(), 3);
+    let (last, _) = &shops[3];
+    let refused = look(last.call().await).await;
+    assert_eq!((refused.status.as_u16(), &*refused.problem()), (503, "server-busy"));
+    assert_eq!((last.runs.started(), last.record().await.is_none()), (0, true));
     leftovers.drained().await;
-    assert_eq!(begun.elapsed(), Order::DONE.takes);
-    for (at, (shop, log)) in shops.iter().enumerate() {
-        let dropped = at == 2;
-        assert_eq!(log.take(), [if dropped { "dropped after None" } else { "detached" }]);
-        assert_eq!(shop.runs.ended.get(), usize::from(!dropped));
-        assert_eq!(shop.retry().await.0, Seen { replayed: !dropped, ..Seen::first(201, "done") });
-        assert_eq!(shop.runs.started(), 1 + usize::from(dropped));
+    assert_eq!(last.retry().await.0, Seen::first(201, "done"));
+    for (shop, log) in &shops[..3] {
+        assert_eq!((log.take(), shop.runs.ended.get()), (vec!["detached".to_owned()], 1));
+        assert_eq!(shop.retry().await.0, Seen::replay(201, "done"));
     }
-    assert!(begun.elapsed() < LEASE + 2 * Order::DONE.takes, "the claim lapsed after {:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,20 +110,22 @@ async fn one_whose_store_is_away_goes_on_in_its_place() {
 /// A claim whose client left before it was answered is one, too.
 #[tokio::test(start_paused = true)]
 async fn ghosts_are_bounded_as_well() {
-    for limit in [0, 1] {
-        let leftovers = Leftovers::new().limit(limit);
-        let shop = Shop::new(Order::DONE, false, |layer| layer.leftovers(leftovers.clone()));
+    let leftovers = Leftovers::new().limit(1);
+    let shops = [(); 2].map(|()| Shop::new(Order::DONE, false, |layer| layer.leftovers(leftovers.clone())));
+    for shop in &shops {
         shop.faults.on(StoreVerb::Claim).once().after_effect().hang();
         let mut call = shop.call();
         assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
         drop(call);
-        assert_eq!((leftovers.count(), shop.runs.started()), (limit, 0));
+    }
+    assert_eq!(leftovers.count(), 1);
+    for (shop, most) in shops.iter().zip([Duration::from_secs(1), LEASE + STORE_TIMEOUT]) {
+        assert_eq!(shop.runs.started(), 0);
         let (seen, after) = shop.retry().await;
         assert_eq!(seen, Seen::first(201, "done"));
-        let put_off = after.saturating_sub(Order::DONE.takes);
-        assert!(if limit == 0 { put_off <= LEASE + STORE_TIMEOUT } else { put_off < Duration::from_secs(1) });
-        leftovers.drained().await;
+        assert!(after.saturating_sub(Order::DONE.takes) <= most, "{after:?}");
     }
+    leftovers.drained().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, Told, Way, ask, millis, record_key, secs, ways, when};
+use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, Told, Way, Wire, ask, millis, record_key, secs, ways, when};
 use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    IdempotencyLayer, Leftovers, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning, store::Operator,
+    IdempotencyLayer, Leftovers, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    store::{Operator, State},
 };
 
 /// When the first one's handler ends; the claim has long lapsed by then.
@@ -17,6 +18,19 @@ const LATE: Duration = secs(50);
 fn stalled(bench: &Bench, end: End) -> JoinHandle<Told> {
     bench.faults.on(StoreVerb::Renew).hang();
     bench.send(ask("k").takes(LATE).ends(end))
+}
+
+/// By the time such a grant is read, another one may have taken over and answered.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_comes_when_its_lease_is_over_is_given_back() {
+    for (stood_still, expected) in [(LEASE - millis(1), "201 run 1"), (LEASE, "503 store-unavailable, retry after 5")] {
+        let bench = Bench::behind(|store| Wire::of_a_process_that_stands_still(store, stood_still), |layer| layer);
+        assert_eq!(bench.line(ask("k")).await, expected);
+        bench.until(bench.elapsed() + secs(1)).await;
+        let replayed = expected == "201 run 1";
+        assert_eq!(bench.state("k").await, Some(if replayed { State::Settled } else { State::Released }));
+        assert_eq!(bench.line(ask("k")).await, if replayed { "201 run 1, replayed" } else { "201 run 1" });
+    }
 }
 
 fn same(layer: IdempotencyLayer) -> IdempotencyLayer {

@@ -43,11 +43,13 @@ mod readiness;
 mod routes;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod secrets;
+mod settings;
 #[cfg(feature = "axum")]
 mod sockets;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod task_locals;
 #[cfg(all(feature = "axum", feature = "form", feature = "testing"))]
 mod tokens;
+mod unfinished;
 #[cfg(feature = "testing")]
 mod waiting;

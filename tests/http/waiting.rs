@@ -43,6 +43,25 @@ async fn a_thousand_duplicates_are_one_run() {
     assert_eq!(bench.log.count("replayed"), 999);
 }
 
+/// Three hundred duplicates of a mebibyte each would hold as much memory. Whoever finds no room is refused at once.
+#[tokio::test(start_paused = true)]
+async fn the_bodies_of_those_that_wait_are_bounded() {
+    let body: &'static str = "x".repeat(1024 * 1024).leak();
+    let bench = Bench::with(patient(secs(5)));
+    let first = bench.send(ask("k").body(body).takes(secs(2)));
+    bench.until(secs(1)).await;
+    let clients: Vec<_> = (0..300).map(|_| bench.send(ask("k").body(body))).collect();
+    let expected = [
+        heard(300 - 64, "409 request-in-progress, retry after 5", secs(1)),
+        heard(64, "201 run 1, replayed", secs(2)),
+    ];
+    assert_eq!(told(clients).await, expected);
+    assert_eq!(first.await.unwrap().line, "201 run 1");
+    // The room was given back.
+    let again: Vec<_> = (0..2).map(|_| bench.send(ask("other").body(body).takes(secs(1)))).collect();
+    assert_eq!(told(again).await.len(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_of_those_that_wait_runs_next() {
     for (end, first) in [(End::Answers(503), "503 run 1"), (End::Fails, "a handler that fails")] {

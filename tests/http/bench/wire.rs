@@ -1,6 +1,9 @@
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
+    time::Duration,
+};
 
-use tokio::time::sleep;
+use tokio::time::{advance, sleep};
 use tower_idempotency::{
     RecordKey,
     store::{Claim, Claimant, Claimed, Finished, Issue, Issued, Release, Renewed, Settlement, Store, StoreFuture},
@@ -11,11 +14,18 @@ use tower_idempotency::{
 pub struct Wire<S> {
     store: S,
     claims_take: Duration,
+    /// For how long this process stands still with the answer to its first claim on the way.
+    stands_still: Duration,
+    claimed: AtomicBool,
 }
 
 impl<S> Wire<S> {
     pub fn new(store: S, claims_take: Duration) -> Self {
-        Self { store, claims_take }
+        Self { store, claims_take, stands_still: Duration::ZERO, claimed: AtomicBool::new(false) }
+    }
+
+    pub fn of_a_process_that_stands_still(store: S, stands_still: Duration) -> Self {
+        Self { stands_still, ..Self::new(store, Duration::ZERO) }
     }
 }
 
@@ -30,7 +40,13 @@ impl<S: Store + Clone> Store for Wire<S> {
             sleep(takes).await;
             store.claim(&key, &claim).await
         });
-        StoreFuture::new(async { sent.await.expect("no panic") })
+        StoreFuture::new(async {
+            let claimed = sent.await.expect("no panic");
+            if !self.claimed.swap(true, SeqCst) {
+                advance(self.stands_still).await;
+            }
+            claimed
+        })
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {

@@ -1,0 +1,59 @@
+//! Settings that cannot be meant are refused when a layer is built.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::body::Body;
+use http::{Request, Response};
+use tower::{Layer, service_fn};
+use tower_idempotency::{AfterCrash, IdempotencyLayer, Leftovers, MemoryStore, Policy};
+
+fn layer() -> IdempotencyLayer {
+    IdempotencyLayer::new(MemoryStore::new())
+}
+
+fn build(layer: &IdempotencyLayer) {
+    drop(layer.layer(service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())))));
+}
+
+#[test]
+#[should_panic(expected = "a retention of 0ns remembers nothing")]
+fn a_retention_of_nothing() {
+    drop(layer().retention(Duration::ZERO));
+}
+
+#[test]
+#[should_panic(expected = "a retention of 999µs remembers nothing")]
+fn a_retention_of_nothing_in_a_policy() {
+    drop(Policy::reject().retention(Duration::from_micros(999)));
+}
+
+#[test]
+#[should_panic(expected = "a layer without methods protects nothing")]
+fn no_methods() {
+    drop(layer().methods([]));
+}
+
+#[test]
+#[should_panic(expected = "cannot run at most once")]
+fn at_most_once_and_fail_open() {
+    build(&layer().fail_open().policy(Policy::at_most_once()));
+}
+
+#[test]
+#[should_panic(expected = "cannot run at most once")]
+fn never_again_after_a_crash_and_fail_open() {
+    build(&layer().after_crash(AfterCrash::Never).fail_open());
+}
+
+#[test]
+#[should_panic(expected = "a limit of 0 leftovers")]
+fn no_leftovers() {
+    drop(Leftovers::new().limit(0));
+}
+
+#[test]
+fn each_by_itself_is_fine() {
+    build(&layer().fail_open());
+    build(&layer().policy(Policy::at_most_once()));
+    build(&layer().retention(Duration::from_millis(1)));
+}
