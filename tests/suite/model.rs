@@ -15,7 +15,8 @@ use tower_idempotency::{
     Fingerprint, RecordKey,
     store::{
         Binding, Caller, Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Granted, Head, Issue, Issued,
-        Operator, Page, Record, Release, Renewed, Settlement, State, Stats, Store, StoreFuture, Verdict, judge,
+        Operator, Origin, Page, Record, Release, Renewed, SecretNumber, Settlement, State, Stats, Store, StoreFuture,
+        TraceContext, Verdict, judge,
     },
 };
 
@@ -40,6 +41,10 @@ pub(crate) struct Row {
     pub(crate) attempt: u32,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) caller: Caller,
+    pub(crate) caller_is_new: bool,
+    pub(crate) secret: SecretNumber,
+    pub(crate) origin: Origin,
+    pub(crate) trace: Option<TraceContext>,
     pub(crate) at_most_once: bool,
     pub(crate) takeover: bool,
     pub(crate) lease_ends: u64,
@@ -95,40 +100,38 @@ impl Model {
     }
 
     fn carry_out_on(&self, rows: &mut Rows, verdict: Verdict, key: &RecordKey, claim: &Claim) -> Claimed {
-        match verdict {
-            Verdict::Grant { attempt, takeover } => {
-                let now = self.now();
-                let before = rows.get(key.as_bytes());
-                let row = Row {
-                    state: State::Running,
-                    claimant: claim.claimant,
-                    attempt,
-                    fingerprint: claim.fingerprint,
-                    caller: claim.caller,
-                    at_most_once: claim.at_most_once,
-                    takeover,
-                    lease_ends: later(now, claim.lease),
-                    expires: later(now, claim.lease.max(claim.horizon)),
-                    created: before.map_or(now, |row| row.created),
-                    settled: None,
-                    payload: None,
-                    note: claim.note.clone(),
-                    binding: claim.issued.clone(),
-                    token_expires: before.map_or(0, |row| row.token_expires),
-                };
-                rows.insert(key.as_bytes().to_vec(), row);
-                self.shared.changes.send_replace(());
-                Claimed::Granted(Granted::new(attempt, takeover))
-            }
-            Verdict::Granted { attempt, takeover } => Claimed::Granted(Granted::new(attempt, takeover)),
-            Verdict::Running { holder, left } => Claimed::Running { holder, left },
-            Verdict::Settled => Claimed::Settled(rows[key.as_bytes()].payload.clone()),
-            Verdict::Mismatch(mismatch) => Claimed::Mismatch(mismatch),
-            Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
-            Verdict::NotIssued => Claimed::NotIssued,
-            Verdict::Foreign => Claimed::Foreign,
-            other => unimplemented!("{other:?}"),
+        if let Verdict::Grant(granted) = verdict {
+            self.grant(rows, &granted, key, claim);
         }
+        Claimed::from_verdict(verdict, || rows[key.as_bytes()].payload.clone())
+    }
+
+    fn grant(&self, rows: &mut Rows, granted: &Granted, key: &RecordKey, claim: &Claim) {
+        let now = self.now();
+        let before = rows.get(key.as_bytes());
+        let row = Row {
+            state: State::Running,
+            claimant: claim.claimant,
+            attempt: granted.attempt,
+            fingerprint: claim.fingerprint,
+            caller: claim.caller,
+            caller_is_new: granted.caller_is_new,
+            secret: claim.secret,
+            origin: granted.origin,
+            trace: claim.trace,
+            at_most_once: claim.at_most_once,
+            takeover: granted.takeover,
+            lease_ends: later(now, claim.lease),
+            expires: later(now, claim.lease.max(claim.horizon)),
+            created: before.map_or(now, |row| row.created),
+            settled: None,
+            payload: None,
+            note: claim.note.clone(),
+            binding: claim.issued.clone(),
+            token_expires: before.map_or(0, |row| row.token_expires),
+        };
+        rows.insert(key.as_bytes().to_vec(), row);
+        self.shared.changes.send_replace(());
     }
 
     /// Ends the claim that `claimant` holds, if `may` says that it may be ended.
@@ -144,7 +147,9 @@ impl Model {
         let mut rows = self.rows();
         let outcome = match rows.get_mut(key.as_bytes()) {
             None => Finished::Refused(None),
-            Some(row) if row.claimant == claimant && row.attempt > 0 && done_already(row) => Finished::AlreadyDone,
+            Some(row) if row.claimant == claimant && claimant != Claimant::NONE && done_already(row) => {
+                Finished::AlreadyDone
+            }
             Some(row) if row.state == State::Running && may(row) => {
                 end(row);
                 Finished::Done
@@ -175,6 +180,9 @@ impl Model {
             row.state = if token { State::Issued } else { State::Released };
             row.claimant = release.claimant;
             row.expires = if token { row.token_expires } else { later(now, release.keep) };
+            if release.undo {
+                row.undo(now);
+            }
         })
     }
 }
@@ -184,6 +192,9 @@ impl Row {
         let mut head = Head::new(self.state, self.claimant, self.attempt);
         head.fingerprint = self.fingerprint;
         head.caller = self.caller;
+        head.caller_is_new = self.caller_is_new;
+        head.secret = self.secret;
+        head.origin = self.origin;
         head.at_most_once = self.at_most_once;
         head.takeover = self.takeover;
         head.lease_ends = self.lease_ends;
@@ -198,6 +209,10 @@ impl Row {
         let mut record = Record::new(self.state, self.claimant, self.attempt);
         record.fingerprint = self.fingerprint;
         record.caller = self.caller;
+        record.caller_is_new = self.caller_is_new;
+        record.secret = self.secret;
+        record.origin = self.origin;
+        record.trace = self.trace;
         record.at_most_once = self.at_most_once;
         record.takeover = self.takeover;
         record.lease_left = if self.state == State::Running { left(self.lease_ends) } else { Duration::ZERO };
@@ -208,6 +223,18 @@ impl Row {
         record.note.clone_from(&self.note);
         record.binding.clone_from(&self.binding);
         record
+    }
+
+    /// Takes the last claim back. A record that began with it has expired then.
+    fn undo(&mut self, now: u64) {
+        self.attempt -= 1;
+        if self.attempt == 0 {
+            self.origin = Origin::NONE;
+            self.expires = if self.binding.is_some() { self.expires } else { now };
+        }
+        if self.caller_is_new {
+            (self.caller, self.caller_is_new) = (Caller::NONE, false);
+        }
     }
 
     pub(crate) fn lapsed(&self, now: u64) -> bool {
@@ -225,10 +252,14 @@ impl Store for Model {
         }
         let row = Row {
             state: State::Issued,
-            claimant: Claimant::from_bytes([0; 16]),
+            claimant: Claimant::NONE,
             attempt: 0,
             fingerprint: Fingerprint::OFF,
             caller: Caller::NONE,
+            caller_is_new: false,
+            secret: SecretNumber::NONE,
+            origin: Origin::NONE,
+            trace: None,
             at_most_once: false,
             takeover: false,
             lease_ends: 0,

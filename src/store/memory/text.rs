@@ -26,8 +26,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    const NONE: Self =
-        Self { caller: Caller::NONE, secret: SecretNumber::NONE, origin: Origin::NONE, trace: None };
+    const NONE: Self = Self { caller: Caller::NONE, secret: SecretNumber::NONE, origin: Origin::NONE, trace: None };
 
     pub(super) fn of(claim: &Claim, granted: &Granted) -> Self {
         Self { caller: claim.caller, secret: claim.secret, origin: granted.origin, trace: claim.trace }

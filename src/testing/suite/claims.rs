@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use crate::{
     RecordKey, StoreErrorKind,
-    store::{Claim, Claimed, Filter, Granted, Release, Settlement, State},
+    store::{Claim, Claimed, Filter, Release, Settlement, State},
 };
 
 use super::{
-    expect::{done, granted, holds, is, replayed, running, untouched},
+    expect::{done, granted, holds, is, replayed, running, taken_over, untouched},
     lab::{LONG, Lab, claim, key, lapsed, named, other_requests, random, release, settlement},
     rule::rules,
 };
@@ -66,8 +66,8 @@ async fn ones_own_second_claim_is_recognised(lab: &Lab<'_>) {
     }
     let (key, second) = (key(), claim());
     store.claim(&key, &lapsed()).await;
-    let takeover = Claimed::Granted(Granted::new(2, true));
-    is("a takeover", &store.claim(&key, &second).await, &takeover);
+    let takeover = store.claim(&key, &second).await;
+    taken_over("a takeover", &takeover, 2);
     is("the same takeover once more", &store.claim(&key, &second).await, &takeover);
 }
 
@@ -122,7 +122,8 @@ async fn namespaces_never_meet(lab: &Lab<'_>) {
     is("stats here: running", &here.stats().await.running, &0);
 }
 
-/// A claim with another fingerprint, scheme or caller is a mismatch while the first one runs, and changes nothing.
+/// A claim with another fingerprint, scheme or caller is a mismatch while the first one runs, and changes nothing. The
+/// caller is compared first.
 async fn another_request_is_a_mismatch_while_the_first_runs(lab: &Lab<'_>) {
     let store = lab.store().await;
     for (what, other, mismatch) in other_requests() {
@@ -134,7 +135,8 @@ async fn another_request_is_a_mismatch_while_the_first_runs(lab: &Lab<'_>) {
     }
 }
 
-/// A claim with another fingerprint, scheme or caller is a mismatch once the first has settled, never a replay.
+/// A claim with another fingerprint, scheme or caller is a mismatch once the first has settled, never a replay. The
+/// caller is compared first.
 async fn another_request_is_a_mismatch_once_the_first_has_settled(lab: &Lab<'_>) {
     let store = lab.store().await;
     for (what, other, mismatch) in other_requests() {

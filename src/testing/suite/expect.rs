@@ -10,14 +10,31 @@ pub(super) fn is<T: PartialEq + Debug>(what: &str, got: &T, expected: &T) {
     assert!(got == expected, "{what}: expected {expected:?}, got {got:?}");
 }
 
+/// Granted, and no takeover.
 #[track_caller]
 pub(super) fn granted(what: &str, got: &Claimed, attempt: u32) {
-    is(what, got, &Claimed::Granted(Granted::new(attempt, false)));
+    is_granted(what, got, (attempt, false));
 }
 
 #[track_caller]
 pub(super) fn taken_over(what: &str, got: &Claimed, attempt: u32) {
-    is(what, got, &Claimed::Granted(Granted::new(attempt, true)));
+    is_granted(what, got, (attempt, true));
+}
+
+/// Granted, with this attempt, which is a takeover or none.
+#[track_caller]
+pub(super) fn is_granted(what: &str, got: &Claimed, expected: (u32, bool)) {
+    let granted = grant(what, got);
+    is(&format!("{what}: attempt and takeover"), &(granted.attempt, granted.takeover), &expected);
+}
+
+/// What was granted.
+#[track_caller]
+pub(super) fn grant(what: &str, got: &Claimed) -> Granted {
+    match got {
+        Claimed::Granted(granted) => *granted,
+        other => panic!("{what}: expected Granted, got {other:?}"),
+    }
 }
 
 #[track_caller]
@@ -79,6 +96,9 @@ pub(super) fn untouched(what: &str, before: Option<&Record>, after: Option<&Reco
     is(&format!("{what}: attempt"), &after.attempt, &before.attempt);
     is(&format!("{what}: fingerprint"), &after.fingerprint, &before.fingerprint);
     is(&format!("{what}: caller"), &after.caller, &before.caller);
+    is(&format!("{what}: caller_is_new"), &after.caller_is_new, &before.caller_is_new);
+    is(&format!("{what}: secret"), &after.secret, &before.secret);
+    is(&format!("{what}: origin"), &after.origin, &before.origin);
     is(&format!("{what}: at_most_once"), &after.at_most_once, &before.at_most_once);
     is(&format!("{what}: takeover"), &after.takeover, &before.takeover);
     is(&format!("{what}: created"), &after.created, &before.created);
@@ -86,6 +106,7 @@ pub(super) fn untouched(what: &str, before: Option<&Record>, after: Option<&Reco
     is(&format!("{what}: payload"), &after.payload, &before.payload);
     is(&format!("{what}: note"), &after.note, &before.note);
     is(&format!("{what}: binding"), &after.binding, &before.binding);
+    is(&format!("{what}: trace"), &after.trace, &before.trace);
     within(&format!("{what}: lease_left"), after.lease_left, before.lease_left);
     within(&format!("{what}: expires_in"), after.expires_in, before.expires_in);
 }
@@ -102,7 +123,9 @@ pub(super) fn holds(what: &str, record: &Record, claim: &Claim, claimant: Claima
     is(&format!("{what}: claimant"), &record.claimant, &claimant);
     is(&format!("{what}: fingerprint"), &record.fingerprint, &claim.fingerprint);
     is(&format!("{what}: caller"), &record.caller, &claim.caller);
+    is(&format!("{what}: secret"), &record.secret, &claim.secret);
     is(&format!("{what}: at_most_once"), &record.at_most_once, &claim.at_most_once);
     is(&format!("{what}: note"), &record.note, &claim.note);
     is(&format!("{what}: binding"), &record.binding, &claim.issued);
+    is(&format!("{what}: trace"), &record.trace, &claim.trace);
 }

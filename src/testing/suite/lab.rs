@@ -4,10 +4,10 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::{
-    Fingerprint, RecordKey, StoreError,
+    Fingerprint, Mismatch, RecordKey, StoreError,
     store::{
         Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record,
-        Release, Renewed, Settlement, Stats,
+        Release, Renewed, Settlement, Stats, TraceContext,
     },
 };
 
@@ -99,14 +99,34 @@ pub(super) fn random() -> String {
     digits[..20].to_owned()
 }
 
-/// A claim with a long lease, a note, a fingerprint and a caller, the same for every call but for the claimant.
+/// A claim with a long lease, a note, a fingerprint, a caller and a trace, the same for every call but for the claimant.
 pub(super) fn claim() -> Claim {
     Claim {
-        fingerprint: Fingerprint::from_parts(1, [0x5a; 32]),
-        caller: Caller::from_bytes([0xc3; 16]),
+        fingerprint: content(0),
+        caller: ann(),
         note: Bytes::from_static(b"a \0 note \xff"),
+        trace: Some(TraceContext::new([0xab; 16], [0; 8], 1)),
         ..Claim::new(LONG, LONG)
     }
+}
+
+/// Fingerprints that differ in their last byte only.
+pub(super) fn content(number: u8) -> Fingerprint {
+    let mut digest = [0x5a; 32];
+    digest[31] ^= number;
+    Fingerprint::from_parts(1, digest)
+}
+
+/// The caller of [`claim`].
+pub(super) fn ann() -> Caller {
+    Caller::from_parts(1, [0xc3; 16])
+}
+
+/// A caller that differs from [`ann`] in its last byte only.
+pub(super) fn bob() -> Caller {
+    let mut digest = [0xc3; 16];
+    digest[15] = 0;
+    Caller::from_parts(1, digest)
 }
 
 /// The same with a lease that is over when it begins.
@@ -114,17 +134,25 @@ pub(super) fn lapsed() -> Claim {
     Claim { lease: Duration::ZERO, ..claim() }
 }
 
-/// Claims that differ from [`claim`] in what makes a request another one.
-pub(super) fn other_requests() -> [(&'static str, Claim, crate::Mismatch); 3] {
-    use crate::Mismatch::{Caller as OfCaller, Fingerprint as OfFingerprint};
-    let (mut digest, mut caller) = ([0x5a; 32], [0xc3; 16]);
-    (digest[31], caller[15]) = (0, 0);
-    let (digest, scheme) = (Fingerprint::from_parts(1, digest), Fingerprint::from_parts(2, [0x5a; 32]));
-    [
-        ("another fingerprint", Claim { fingerprint: digest, ..claim() }, OfFingerprint),
-        ("another fingerprint scheme", Claim { fingerprint: scheme, ..claim() }, OfFingerprint),
-        ("another caller", Claim { caller: Caller::from_bytes(caller), ..claim() }, OfCaller),
-    ]
+/// Claims that differ from [`claim`] in what makes a request another one, and what they are told. The caller comes first.
+pub(super) fn other_requests() -> Vec<(&'static str, Claim, Mismatch)> {
+    let scheme = Fingerprint::from_parts(2, *content(0).digest());
+    let mut requests = vec![
+        ("another fingerprint", Claim { fingerprint: content(1), ..claim() }, Mismatch::Fingerprint),
+        ("another fingerprint scheme", Claim { fingerprint: scheme, ..claim() }, Mismatch::Fingerprint),
+    ];
+    requests.extend(strangers().map(|(what, stranger)| (what, stranger, Mismatch::Caller)));
+    requests
+}
+
+/// Claims that differ from [`claim`] in who asks.
+pub(super) fn strangers() -> impl Iterator<Item = (&'static str, Claim)> {
+    let scheme = Caller::from_parts(2, *ann().digest());
+    let callers = [("another caller", bob()), ("another caller scheme", scheme), ("no caller", Caller::NONE)];
+    let same = callers.map(|(what, caller)| (what, Claim { caller, ..claim() }));
+    let other =
+        ("another caller with another fingerprint", Claim { caller: bob(), fingerprint: content(1), ..claim() });
+    same.into_iter().chain([other])
 }
 
 pub(super) fn settlement(claim: &Claim, payload: &'static [u8]) -> Settlement {
@@ -133,6 +161,11 @@ pub(super) fn settlement(claim: &Claim, payload: &'static [u8]) -> Settlement {
 
 pub(super) fn release(claim: &Claim) -> Release {
     Release::new(claim.claimant, LONG)
+}
+
+/// Takes the claim back.
+pub(super) fn undo(claim: &Claim) -> Release {
+    Release::undo(claim.claimant, LONG)
 }
 
 pub(super) fn binding() -> Binding {

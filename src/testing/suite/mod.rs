@@ -35,6 +35,7 @@
 //! # }
 //! ```
 
+mod callers;
 mod claims;
 mod endings;
 mod expect;
@@ -44,7 +45,9 @@ mod leases;
 mod operators;
 mod races;
 mod rule;
+mod secrets;
 mod tokens;
+mod undoing;
 mod waiting;
 
 use std::{future::poll_fn, task::Poll};
@@ -102,8 +105,18 @@ pub async fn check<F: Factory>(name: &str, factory: &F) {
 
 /// The rules, by topic.
 pub fn rules() -> impl Iterator<Item = Rule> {
-    let topics =
-        [claims::RULES, leases::RULES, endings::RULES, races::RULES, waiting::RULES, tokens::RULES, operators::RULES];
+    let topics = [
+        claims::RULES,
+        callers::RULES,
+        secrets::RULES,
+        leases::RULES,
+        endings::RULES,
+        undoing::RULES,
+        races::RULES,
+        waiting::RULES,
+        tokens::RULES,
+        operators::RULES,
+    ];
     topics.into_iter().flatten().copied()
 }
 

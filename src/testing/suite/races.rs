@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use crate::{
     RecordKey,
-    store::{Claim, Claimed, Finished, Granted, Issued, Renewed},
+    store::{Claim, Claimed, Finished, Issued, Renewed},
 };
 
 use super::{
-    expect::{done, granted, is, replayed, running},
+    expect::{done, granted, is, is_granted, replayed, running},
     lab::{LONG, Lab, Probe, at_once, claim, key, lapsed, release, settlement, token_claim},
     rule::rules,
 };
@@ -26,7 +26,7 @@ rules!["races":
 async fn of_many_claims_exactly_one_is_granted(lab: &Lab<'_>) {
     let handles = [lab.store().await, lab.store().await];
     for _ in 0..5 {
-        let winner = race("of claims on a free key", &handles, &key(), Granted::new(1, false), claim).await;
+        let winner = race("of claims on a free key", &handles, &key(), (1, false), claim).await;
         is("the winner's lease", &winner.lease, &LONG);
     }
 }
@@ -37,7 +37,7 @@ async fn of_many_takeovers_exactly_one_is_granted(lab: &Lab<'_>) {
     for _ in 0..5 {
         let key = key();
         handles[0].claim(&key, &lapsed()).await;
-        race("of claims on a lapsed key", &handles, &key, Granted::new(2, true), claim).await;
+        race("of claims on a lapsed key", &handles, &key, (2, true), claim).await;
     }
 }
 
@@ -48,7 +48,7 @@ async fn of_many_claims_on_a_released_key_exactly_one_is_granted(lab: &Lab<'_>) 
         let (key, first) = (key(), claim());
         handles[0].claim(&key, &first).await;
         handles[0].release(&key, &release(&first)).await;
-        race("of claims on a released key", &handles, &key, Granted::new(2, false), claim).await;
+        race("of claims on a released key", &handles, &key, (2, false), claim).await;
     }
 }
 
@@ -58,7 +58,7 @@ async fn of_many_claims_on_a_token_exactly_one_is_granted(lab: &Lab<'_>) {
     for _ in 0..5 {
         let key = key();
         handles[0].issue(&key, LONG).await;
-        race("of claims on a token", &handles, &key, Granted::new(1, false), token_claim).await;
+        race("of claims on a token", &handles, &key, (1, false), token_claim).await;
     }
 }
 
@@ -145,7 +145,7 @@ async fn a_claim_that_was_dropped_half_way_may_be_repeated(lab: &Lab<'_>) {
 }
 
 /// Claims a key many times at once; gives the one claim that was granted.
-async fn race(what: &str, handles: &[Probe], key: &RecordKey, expected: Granted, claim: fn() -> Claim) -> Claim {
+async fn race(what: &str, handles: &[Probe], key: &RecordKey, expected: (u32, bool), claim: fn() -> Claim) -> Claim {
     const MANY: usize = 16;
     let racers = (0..MANY).map(|n| {
         let (store, key, claim) = (handles[n % handles.len()].clone(), key.clone(), claim());
@@ -159,7 +159,7 @@ async fn race(what: &str, handles: &[Probe], key: &RecordKey, expected: Granted,
     };
     for (claimed, claim) in &outcomes {
         if claim.claimant == winner.claimant {
-            is(what, claimed, &Claimed::Granted(expected));
+            is_granted(what, claimed, expected);
         } else {
             running(what, claimed, winner);
         }

@@ -32,7 +32,7 @@ impl Rule {
         self.name
     }
 
-    /// What it is about: claims, leases, endings, races, waiting, tokens or operators.
+    /// Returns what it is about: claims, callers, secrets, leases, endings, undoing, races, waiting, tokens or operators.
     #[must_use]
     pub fn topic(&self) -> &'static str {
         self.topic

@@ -8,7 +8,7 @@ use crate::{
 };
 
 use super::{
-    lab::{LONG, Lab, Probe, SHORT, claim, key, lapsed, release, settlement},
+    lab::{LONG, Lab, Probe, SHORT, claim, key, lapsed, release, settlement, undo},
     rule::rules,
 };
 
@@ -31,6 +31,7 @@ const SOON: Duration = Duration::from_secs(15);
 enum Change {
     Settle,
     Release,
+    Undo,
     TakeOver,
     Forget,
     SettleAs,
@@ -38,13 +39,15 @@ enum Change {
 }
 
 impl Change {
-    const ALL: [Self; 6] = [Self::Settle, Self::Release, Self::TakeOver, Self::Forget, Self::SettleAs, Self::ReleaseAs];
+    const ALL: [Self; 7] =
+        [Self::Settle, Self::Release, Self::Undo, Self::TakeOver, Self::Forget, Self::SettleAs, Self::ReleaseAs];
 
     async fn happen(self, store: &Probe, key: &RecordKey, first: &Claim) {
         let operator = claim();
         match self {
             Self::Settle => drop(store.settle(key, &settlement(first, b"kept")).await),
             Self::Release => drop(store.release(key, &release(first)).await),
+            Self::Undo => drop(store.release(key, &undo(first)).await),
             Self::TakeOver => drop(store.claim(key, &claim()).await),
             Self::Forget => drop(store.forget(key).await),
             Self::SettleAs => drop(store.settle_as(key, first.claimant, &settlement(&operator, b"kept")).await),
@@ -94,7 +97,7 @@ async fn of_an_unknown_key_nobody_waits(lab: &Lab<'_>) {
     ends_soon("waiting for who does not hold the key", wait(&store, &held, claim().claimant, LONG)).await;
 }
 
-/// A change wakes who waits for it: settling, releasing, a takeover, forgetting, reconciliation.
+/// A change wakes who waits for it: settling, releasing, undoing, a takeover, forgetting, reconciliation.
 async fn a_change_wakes_those_who_wait(lab: &Lab<'_>) {
     let (store, other) = (lab.store().await, lab.store().await);
     let mut waiters = Vec::new();

@@ -8,12 +8,13 @@ use tokio::{
 use tower_idempotency::{
     Fingerprint, Mismatch, RecordKey,
     store::{
-        Caller, Claim, Claimant, Claimed, Finished, Granted, Issue, Issued, Release, Renewed, Settlement, State, Store,
-        StoreFuture,
+        Caller, Claim, Claimant, Claimed, Finished, Granted, Issue, Issued, Origin, Release, Renewed, SecretNumber,
+        Settlement, State, Store, StoreFuture,
     },
 };
 
 use super::{Broken, Bug, at_once};
+use crate::model::Row;
 
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 
@@ -63,13 +64,21 @@ impl Store for Broken {
                 Ok(at_once(self.model.claim(&key, claim)))
             });
         }
-        let before = self.state(&key);
+        let before = self.row(&key);
         let mut claim = claim.clone();
-        if let Some(answer) = self.before_claiming(&key, &mut claim) {
+        let told = self.before_claiming(&key, &mut claim).or_else(|| self.before_judging(&key, &mut claim));
+        if let Some(answer) = told {
             return StoreFuture::ready(Ok(answer));
         }
-        let answer = at_once(self.model.claim(&key, &claim));
-        StoreFuture::ready(Ok(self.after_claiming(&key, &claim, before, answer)))
+        let answer = match at_once(self.model.claim(&key, &claim)) {
+            Claimed::Incompatible if self.has(Bug::MissingSecretIsNoRecord) => {
+                self.forget_row(&key);
+                at_once(self.model.claim(&key, &claim))
+            }
+            Claimed::Granted(granted) => self.after_granting(&key, &claim, before.as_ref(), granted),
+            answer => answer,
+        };
+        StoreFuture::ready(Ok(self.after_claiming(answer)))
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
@@ -118,6 +127,9 @@ impl Store for Broken {
         match self.bug {
             Bug::NoteLost => self.edit(&key, |row| row.note = Bytes::new()),
             Bug::CallerLost => self.edit(&key, |row| row.caller = Caller::NONE),
+            Bug::OriginLost => self.edit(&key, |row| row.origin = Origin::NONE),
+            Bug::SecretLost => self.edit(&key, |row| row.secret = SecretNumber::NONE),
+            Bug::TraceLost => self.edit(&key, |row| row.trace = None),
             Bug::AttemptLost => self.edit(&key, |row| row.attempt = 1),
             Bug::RetentionIgnored => self.edit(&key, |row| row.expires = expires.unwrap_or(row.expires)),
             _ => {}
@@ -146,7 +158,11 @@ impl Store for Broken {
             }),
             _ => {}
         }
+        if let Some(answer) = self.before_undoing(&key, &mut release) {
+            return StoreFuture::ready(Ok(answer));
+        }
         let answer = at_once(self.model.release(&key, &release));
+        self.after_undoing(&key, row.as_ref(), &release, &answer);
         let later = self.model.now().saturating_add(u64::try_from(release.keep.as_millis()).unwrap_or(u64::MAX));
         match self.bug {
             Bug::ReleaseForgets if matches!(answer, Finished::Done) => drop(self.forget_row(&key)),
@@ -156,6 +172,7 @@ impl Store for Broken {
         }
         StoreFuture::ready(Ok(match (self.bug, answer) {
             (Bug::ReleaseTwiceRefused, Finished::AlreadyDone) => self.refuse(&key),
+            (Bug::UndoTwiceRefused, Finished::AlreadyDone) if release.undo => self.refuse(&key),
             (_, answer) => answer,
         }))
     }
@@ -171,6 +188,11 @@ impl Store for Broken {
                 Bug::UnknownKeyWaitedFor if seen.is_none() => std::future::pending().await,
                 Bug::TakeoverUnheard if seen.as_ref().is_some_and(held) => {
                     while self.state(key) == Some(State::Running) && changes.changed().await.is_ok() {}
+                }
+                Bug::UndoUnheard => {
+                    while self.state(key).is_none_or(|state| state == State::Running) && changes.changed().await.is_ok()
+                    {
+                    }
                 }
                 Bug::OneWakes if !first => std::future::pending().await,
                 Bug::OtherKeysWake => return drop(changes.changed().await),
@@ -227,6 +249,9 @@ impl Broken {
         match (self.bug, row.state) {
             (Bug::OwnClaimRefused, State::Running) if own => claim.claimant = Claimant::random(),
             (Bug::OwnLapsedClaimTakenOver, State::Running) if own && lapsed => claim.claimant = Claimant::random(),
+            (Bug::FingerprintBeforeCaller, _) if !own && row.fingerprint != claim.fingerprint => {
+                return Some(Claimed::Mismatch(Mismatch::Fingerprint));
+            }
             (Bug::StateBeforeFingerprint, State::Running) if !own && !lapsed => {
                 return Some(Claimed::Running { holder: row.claimant, left: Duration::from_millis(1) });
             }
@@ -272,39 +297,110 @@ impl Broken {
         None
     }
 
-    fn after_claiming(&self, key: &RecordKey, claim: &Claim, before: Option<State>, answer: Claimed) -> Claimed {
-        match (self.bug, answer) {
-            (Bug::AttemptsFromZero, Claimed::Granted(granted)) if granted.attempt > 0 => {
-                self.edit(key, |row| row.attempt = granted.attempt - 1);
-                Claimed::Granted(Granted::new(granted.attempt - 1, granted.takeover))
+    /// What bends the comparison of callers, secrets and claimants.
+    fn before_judging(&self, key: &RecordKey, claim: &mut Claim) -> Option<Claimed> {
+        let row = self.row(key)?;
+        let own = row.claimant == claim.claimant;
+        let released = matches!(row.state, State::Released | State::Issued);
+        match self.bug {
+            Bug::ReleasedGoesToAnybody if row.state == State::Released => {
+                self.edit(key, |row| row.caller = claim.caller);
             }
+            Bug::ReleasedTokenGoesToAnybody if row.state == State::Issued => {
+                self.edit(key, |row| row.caller = claim.caller);
+            }
+            Bug::ReleasedOfNobodyIsClosed if released && row.caller != claim.caller => {
+                return Some(Claimed::Mismatch(Mismatch::Caller));
+            }
+            Bug::TraceIsTheFirstClaims => claim.trace = row.trace.or(claim.trace),
+            Bug::SecretIgnored => self.edit(key, |row| row.secret = claim.secret),
+            Bug::OriginsSecretIgnored => self.edit(key, |row| row.origin.secret = row.secret),
+            Bug::LateCopyGranted if released && own => self.edit(key, |row| row.claimant = Claimant::random()),
+            _ => {}
+        }
+        None
+    }
+
+    fn after_granting(&self, key: &RecordKey, claim: &Claim, before: Option<&Row>, mut granted: Granted) -> Claimed {
+        let state = before.map(|row| row.state);
+        match self.bug {
+            Bug::AttemptsFromZero if granted.attempt > 0 => {
+                granted.attempt -= 1;
+                self.edit(key, |row| row.attempt = granted.attempt);
+            }
+            Bug::TakeoverResetsAttempt if granted.takeover => {
+                granted.attempt = 1;
+                self.edit(key, |row| row.attempt = 1);
+            }
+            Bug::TakeoverUnsaid => granted.takeover = false,
+            Bug::ReleasedIsTakenOver if state == Some(State::Released) => granted.takeover = true,
+            Bug::ReleasedOfNobodyStaysSo if state == Some(State::Released) => {
+                self.edit(key, |row| row.caller = before.map_or(row.caller, |before| before.caller));
+            }
+            Bug::NewCallerUnsaid if granted.attempt > 1 => granted.caller_is_new = false,
+            Bug::OriginIsTheLastClaims => {
+                granted.origin = claim.origin();
+                self.edit(key, |row| row.origin = claim.origin());
+            }
+            Bug::OriginUntold => granted.origin = Origin::NONE,
+            Bug::SecretIsTheFirstClaims => {
+                self.edit(key, |row| row.secret = before.map_or(row.secret, |before| before.secret));
+            }
+            Bug::HorizonBeforeLease => {
+                let horizon = u64::try_from(claim.horizon.as_millis()).unwrap_or(u64::MAX);
+                let expires = self.model.now().saturating_add(horizon);
+                self.edit(key, |row| row.expires = expires);
+            }
+            Bug::HorizonIgnored => self.edit(key, |row| row.expires = row.lease_ends),
+            Bug::ClaimedTokenExpires => {
+                self.edit(key, |row| row.expires = row.binding.as_ref().map_or(row.expires, |_| row.token_expires));
+            }
+            _ => {}
+        }
+        Claimed::Granted(granted)
+    }
+
+    fn after_claiming(&self, answer: Claimed) -> Claimed {
+        match (self.bug, answer) {
             (Bug::LeftIsTooLong, Claimed::Running { holder, left }) => Claimed::Running { holder, left: left * 2 },
             (Bug::HolderIsUnknown, Claimed::Running { left, .. }) => {
                 Claimed::Running { holder: Claimant::random(), left }
             }
-            (Bug::TakeoverResetsAttempt, Claimed::Granted(granted)) if granted.takeover => {
-                self.edit(key, |row| row.attempt = 1);
-                Claimed::Granted(Granted::new(1, true))
-            }
-            (Bug::TakeoverUnsaid, Claimed::Granted(granted)) => Claimed::Granted(Granted::new(granted.attempt, false)),
-            (Bug::ReleasedIsTakenOver, Claimed::Granted(granted)) if before == Some(State::Released) => {
-                Claimed::Granted(Granted::new(granted.attempt, true))
-            }
-            (Bug::HorizonBeforeLease, answer @ Claimed::Granted(_)) => {
-                let horizon = u64::try_from(claim.horizon.as_millis()).unwrap_or(u64::MAX);
-                let expires = self.model.now().saturating_add(horizon);
-                self.edit(key, |row| row.expires = expires);
-                answer
-            }
-            (Bug::HorizonIgnored, answer @ Claimed::Granted(_)) => {
-                self.edit(key, |row| row.expires = row.lease_ends);
-                answer
-            }
-            (Bug::ClaimedTokenExpires, answer @ Claimed::Granted(_)) => {
-                self.edit(key, |row| row.expires = row.binding.as_ref().map_or(row.expires, |_| row.token_expires));
-                answer
-            }
             (_, answer) => answer,
+        }
+    }
+
+    fn before_undoing(&self, key: &RecordKey, release: &mut Release) -> Option<Finished> {
+        if !release.undo {
+            return None;
+        }
+        let row = self.row(key)?;
+        let own = row.claimant == release.claimant;
+        match self.bug {
+            Bug::UndoIsRelease => release.undo = false,
+            Bug::LapsedUndoRefused if self.has_lapsed(key) => return Some(self.refuse(key)),
+            Bug::UndoByAnybody => release.claimant = row.claimant,
+            Bug::UndoRevives if own => self.edit(key, |row| row.state = State::Running),
+            Bug::ZeroUndoForEver if release.keep.is_zero() => release.keep = FOR_EVER,
+            Bug::UndoForEver => release.keep = FOR_EVER,
+            _ => {}
+        }
+        None
+    }
+
+    fn after_undoing(&self, key: &RecordKey, before: Option<&Row>, release: &Release, answer: &Finished) {
+        let Some(before) = before.filter(|_| release.undo) else { return };
+        let done = matches!(answer, Finished::Done);
+        match self.bug {
+            Bug::UndoForgets if done => drop(self.forget_row(key)),
+            Bug::UndoKeepsAttempt => self.edit(key, |row| row.attempt = before.attempt),
+            Bug::UndoTwiceCounts if !done => self.edit(key, |row| row.attempt = row.attempt.saturating_sub(1)),
+            Bug::UndoKeepsCaller => self.edit(key, |row| row.caller = before.caller),
+            Bug::UndoLosesCaller => self.edit(key, |row| row.caller = Caller::NONE),
+            Bug::UndoneTakeoverRuns if before.takeover => self.edit(key, |row| row.state = State::Running),
+            Bug::UndoneTokenIsGone if before.binding.is_some() => drop(self.forget_row(key)),
+            Bug::UndoneTokenKeepsOrigin => self.edit(key, |row| row.origin = before.origin),
+            _ => {}
         }
     }
 

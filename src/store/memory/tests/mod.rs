@@ -21,7 +21,7 @@ use std::{
 use super::{Clock, MemoryStore};
 use crate::{
     store::{Claimed, Finished, Granted, Operator, Store, StoreFuture},
-    value::{Claim, Claimant, Fingerprint, Record, RecordKey, Release, Settlement, StoreError},
+    value::{Caller, Claim, Claimant, Fingerprint, Record, RecordKey, Release, Settlement, StoreError},
 };
 pub(super) use model::Random;
 
@@ -85,8 +85,21 @@ fn number(number: u8) -> Fingerprint {
     Fingerprint::from_parts(1, [number; 32])
 }
 
+/// What a claim is granted whose caller is nobody, and whose record is.
 fn granted(attempt: u32) -> Claimed {
-    Claimed::Granted(Granted::new(attempt, false))
+    Claimed::Granted(Granted { attempt, ..Granted::first(&claim(0, 0)) })
+}
+
+fn taken_over(attempt: u32) -> Claimed {
+    Claimed::Granted(Granted { attempt, takeover: true, ..Granted::first(&claim(0, 0)) })
+}
+
+fn caller(number: u8) -> Caller {
+    Caller::from_parts(1, [number; 16])
+}
+
+fn undo(claimant: Claimant, keep: u64) -> Release {
+    Release::undo(claimant, ms(keep))
 }
 
 fn settlement(claimant: Claimant, retention: u64) -> Settlement {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::{
     store::{Issued, Renewed, Stats},
-    value::{Binding, Caller, Filter, Head, Issue, State, Verdict, judge},
+    value::{Binding, Filter, Head, Issue, Origin, Secret, SecretNumber, State, TraceContext, Verdict, judge},
 };
 
 /// Numbers from a seed (splitmix64).
@@ -38,6 +38,10 @@ struct Kept {
     attempt: u32,
     fingerprint: Fingerprint,
     caller: Caller,
+    caller_is_new: bool,
+    secret: SecretNumber,
+    origin: Origin,
+    trace: Option<TraceContext>,
     at_most_once: bool,
     takeover: bool,
     lease_ends: u64,
@@ -69,6 +73,9 @@ impl Model {
         let head = kept.as_ref().map(|kept| Head {
             fingerprint: kept.fingerprint,
             caller: kept.caller,
+            caller_is_new: kept.caller_is_new,
+            secret: kept.secret,
+            origin: kept.origin,
             at_most_once: kept.at_most_once,
             takeover: kept.takeover,
             lease_ends: kept.lease_ends,
@@ -77,15 +84,19 @@ impl Model {
             ..Head::new(kept.state, kept.claimant, kept.attempt)
         });
         let verdict = judge(head.as_ref(), claim, now);
-        if let Verdict::Grant { attempt, takeover } = verdict {
+        if let Verdict::Grant(granted) = verdict {
             let running = Kept {
                 state: State::Running,
                 claimant: claim.claimant,
-                attempt,
+                attempt: granted.attempt,
                 fingerprint: claim.fingerprint,
                 caller: claim.caller,
+                caller_is_new: granted.caller_is_new,
+                secret: claim.secret,
+                origin: granted.origin,
+                trace: claim.trace,
                 at_most_once: claim.at_most_once,
-                takeover,
+                takeover: granted.takeover,
                 lease_ends: now + whole(claim.lease),
                 expires: now + whole(claim.lease.max(claim.horizon)),
                 created: kept.as_ref().map_or(now, |kept| kept.created),
@@ -121,8 +132,18 @@ impl Model {
         let own = release.claimant;
         let Some(kept) = self.get(name) else { return 2 };
         if !kept.ends(seen, own, now) {
-            let ended = matches!(kept.state, State::Released | State::Issued) && kept.attempt > 0;
-            return if ended && kept.claimant == own && seen != Some(own) { 1 } else { 2 };
+            let ended = matches!(kept.state, State::Released | State::Issued);
+            return if ended && own != Claimant::NONE && kept.claimant == own && seen != Some(own) { 1 } else { 2 };
+        }
+        if release.undo {
+            kept.attempt -= 1;
+            if kept.attempt == 0 && kept.token.is_none() {
+                self.records.remove(&name);
+                return 0;
+            }
+            kept.caller = if kept.caller_is_new { Caller::NONE } else { kept.caller };
+            kept.caller_is_new = false;
+            kept.origin = if kept.attempt == 0 { Origin::NONE } else { kept.origin };
         }
         kept.claimant = own;
         kept.state = if kept.token.is_some() { State::Issued } else { State::Released };
@@ -155,7 +176,9 @@ impl Kept {
         let since =
             |time: std::time::SystemTime| whole(time.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap());
         assert_eq!((record.state, record.claimant, record.attempt), (self.state, self.claimant, self.attempt));
-        assert_eq!((record.fingerprint, record.caller), (self.fingerprint, self.caller));
+        assert_eq!((record.fingerprint, record.secret, record.trace), (self.fingerprint, self.secret, self.trace));
+        let callers = (record.caller, record.caller_is_new, record.origin);
+        assert_eq!(callers, (self.caller, self.caller_is_new, self.origin));
         assert_eq!((record.at_most_once, record.takeover), (self.at_most_once, self.takeover));
         let lease = if self.state == State::Running { self.lease_ends.saturating_sub(now) } else { 0 };
         assert_eq!((record.lease_left, record.expires_in), (ms(lease), ms(self.expires - now)));
@@ -183,6 +206,7 @@ struct Walk {
     clock: Manual,
     model: Model,
     claimants: Vec<Claimant>,
+    secrets: Vec<Option<Secret>>,
     names: u64,
 }
 
@@ -201,7 +225,7 @@ impl Walk {
                 assert_eq!(finished(&now(self.store.settle(&key, &settlement))), expected);
             }
             11..14 => {
-                let release = release(own, self.random.span());
+                let release = self.release(own);
                 let expected = self.model.release(name, None, &release);
                 assert_eq!(finished(&now(self.store.release(&key, &release))), expected);
             }
@@ -232,7 +256,8 @@ impl Walk {
                 assert_eq!(finished(&now(self.store.settle_as(&key, own, &settlement))), expected);
             }
             19 => {
-                let release = release(self.random.of(&self.claimants.clone()), self.random.span());
+                let claimant = self.random.of(&self.claimants.clone());
+                let release = self.release(claimant);
                 let expected = self.model.release(name, Some(own), &release);
                 assert_eq!(finished(&now(self.store.release_as(&key, own, &release))), expected);
             }
@@ -266,27 +291,25 @@ impl Walk {
         }
     }
 
+    fn release(&mut self, claimant: Claimant) -> Release {
+        Release { undo: self.random.below(2) == 0, ..release(claimant, self.random.span()) }
+    }
+
     fn claim(&mut self, name: u64, own: Claimant) {
         let mut claim = claim(self.random.span(), self.random.span());
         claim.claimant = if self.random.below(2) == 0 { own } else { self.random.of(&self.claimants.clone()) };
         claim.fingerprint = self.random.of(&[number(1), number(1), number(1), number(2)]);
-        claim.caller = self.random.of(&[Caller::NONE, Caller::NONE, Caller::from_bytes([5; 16])]);
+        claim.caller = self.random.of(&[Caller::NONE, Caller::NONE, caller(5), caller(5), caller(6)]);
+        claim.trace = self.random.of(&[None, None, Some(TraceContext::new([1; 16], [2; 8], 3))]);
         claim.at_most_once = self.random.below(8) == 0;
         claim.note = self.random.of(&[Bytes::new(), Bytes::from_static(b"note")]);
         let binding = self.model.get(name).and_then(|kept| kept.token.as_ref().map(|token| token.0.clone()));
         claim.issued = if self.random.below(8) == 0 { Some(Binding::new("p", None)) } else { binding };
+        if let Some(secret) = self.random.of(&self.secrets.clone()) {
+            claim = claim.sealed_with(&secret);
+        }
         let verdict = self.model.claim(name, &claim);
-        let expected = match verdict {
-            Verdict::Grant { attempt, takeover } | Verdict::Granted { attempt, takeover } => {
-                Claimed::Granted(Granted::new(attempt, takeover))
-            }
-            Verdict::Running { holder, left } => Claimed::Running { holder, left },
-            Verdict::Settled => Claimed::Settled(self.model.records[&name].payload.clone()),
-            Verdict::Mismatch(what) => Claimed::Mismatch(what),
-            Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
-            Verdict::NotIssued => Claimed::NotIssued,
-            Verdict::Foreign => Claimed::Foreign,
-        };
+        let expected = Claimed::from_verdict(verdict, || self.model.records[&name].payload.clone());
         assert_eq!(now(self.store.claim(&key(name), &claim)), expected);
     }
 
@@ -321,10 +344,14 @@ impl Walk {
 fn issued(binding: Binding, created: u64, expires: u64) -> Kept {
     Kept {
         state: State::Issued,
-        claimant: Claimant::from_bytes([0; 16]),
+        claimant: Claimant::NONE,
         attempt: 0,
         fingerprint: Fingerprint::OFF,
         caller: Caller::NONE,
+        caller_is_new: false,
+        secret: SecretNumber::NONE,
+        origin: Origin::NONE,
+        trace: None,
         at_most_once: false,
         takeover: false,
         lease_ends: 0,
@@ -342,8 +369,10 @@ fn a_random_walk_agrees_with_a_plain_map() {
     for (seed, names, steps) in [(1, 3, 30_000), (2, 40, 60_000), (3, 3000, 60_000), (4, 20_000, 60_000)] {
         let (store, clock) = store();
         let claimants = (0..6).map(|number| Claimant::from_bytes([number; 16])).collect();
+        let (old, new) = (Secret::new([1; 32]).unwrap(), Secret::new([2; 32]).unwrap());
+        let secrets = vec![None, None, Some(old), Some(new.clone()), Some(new.accept([1; 32]).unwrap())];
         let model = Model { now: START, ..Model::default() };
-        let mut walk = Walk { random: Random(seed), store, clock, model, claimants, names };
+        let mut walk = Walk { random: Random(seed), store, clock, model, claimants, secrets, names };
         for step in 0..steps {
             walk.step();
             if step % 1000 == 0 {

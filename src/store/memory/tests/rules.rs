@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::{
     store::{Cursor, Issued, Renewed, Stats},
-    value::{Binding, Caller, Filter, Issue, Mismatch, State, StoreErrorKind},
+    value::{Binding, Filter, Issue, Mismatch, State, StoreErrorKind},
 };
 
 fn token(store: &MemoryStore, name: &str, life: u64) -> Binding {
@@ -26,10 +26,11 @@ fn a_life_of_a_record() {
     let (store, clock) = store();
     let mut first = claim(100, 1000);
     first.fingerprint = number(1);
-    first.caller = Caller::from_bytes([3; 16]);
+    first.caller = caller(3);
     first.note = Bytes::from_static(b"raw request");
-    assert_eq!(now(store.claim(&key("a"), &first)), granted(1));
-    assert_eq!(now(store.claim(&key("a"), &first)), granted(1));
+    let granted_first = Claimed::Granted(Granted::first(&first));
+    assert_eq!(now(store.claim(&key("a"), &first)), granted_first);
+    assert_eq!(now(store.claim(&key("a"), &first)), granted_first);
     clock.pass(40);
     let second = Claim { claimant: Claimant::random(), ..first.clone() };
     let running = Claimed::Running { holder: first.claimant, left: ms(60) };
@@ -61,7 +62,7 @@ fn a_life_of_a_record() {
     assert_eq!(record.expires_in, ms(500));
     clock.pass(500);
     assert!(store.record("a").is_none());
-    assert_eq!(now(store.claim(&key("a"), &other)), granted(1));
+    assert_eq!(now(store.claim(&key("a"), &other)), Claimed::Granted(Granted::first(&other)));
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn a_takeover_raises_the_attempt() {
     assert!(store.record("a").unwrap().is_abandoned());
     let other = Claim { fingerprint: number(9), ..claim(100, 1000) };
     assert_eq!(now(store.claim(&key("a"), &other)), Claimed::Mismatch(Mismatch::Fingerprint));
-    let taken = Claimed::Granted(Granted::new(2, true));
+    let taken = taken_over(2);
     assert_eq!(now(store.claim(&key("a"), &second)), taken);
     assert_eq!(now(store.claim(&key("a"), &second)), taken);
     assert_eq!(now(store.renew(&key("a"), &first)), Renewed::Lost);
@@ -105,9 +106,9 @@ fn a_released_key_keeps_its_count_for_a_while() {
     assert_eq!(refused(&now(store.settle(&key("a"), &settlement(first.claimant, 9)))), Some(State::Released));
     assert_eq!(refused(&now(store.release(&key("a"), &release(Claimant::random(), 9)))), Some(State::Released));
     clock.pass(299);
-    let mut other = claim(100, 100);
-    (other.fingerprint, other.caller) = (number(7), Caller::from_bytes([1; 16]));
-    assert_eq!(now(store.claim(&key("a"), &other)), granted(2));
+    let other = Claim { fingerprint: number(7), caller: caller(1), ..claim(100, 100) };
+    let granted_next = Granted { attempt: 2, caller_is_new: true, ..Granted::first(&first) };
+    assert_eq!(now(store.claim(&key("a"), &other)), Claimed::Granted(granted_next));
     assert_eq!(store.record("a").unwrap().caller, other.caller);
     now(store.release(&key("a"), &release(other.claimant, 300)));
     clock.pass(300);
@@ -199,7 +200,7 @@ fn zero_is_at_once_and_endless_is_no_overflow() {
     let lapsed = claim(0, 1000);
     now(store.claim(&key("a"), &lapsed));
     assert!(store.record("a").unwrap().is_abandoned());
-    assert_eq!(now(store.claim(&key("a"), &claim(5, 5))), Claimed::Granted(Granted::new(2, true)));
+    assert_eq!(now(store.claim(&key("a"), &claim(5, 5))), taken_over(2));
     store.settled("b", 0);
     store.released("c", 0);
     store.grant("d", 0, 0);
