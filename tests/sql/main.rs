@@ -14,6 +14,7 @@ mod mariadb;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod races;
+mod records;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod server;
 #[cfg(feature = "sqlite")]

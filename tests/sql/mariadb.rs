@@ -15,6 +15,9 @@ use tower_idempotency::{
 use crate::{
     clocks::{self, clocks_of_applications_do_not_count},
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
+    records::{
+        a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept, an_abandoned_claim_can_be_taken_back,
+    },
     races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     server::Server,
 };
@@ -211,4 +214,18 @@ async fn what_is_wrong_is_told() {
     drop(server);
     let error = good.claim(&key("a"), &claim()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error:?}");
+}
+
+#[tokio::test]
+async fn the_record_format() {
+    let server = server().await;
+    let store = store(&server).await;
+    all_of_a_claim_is_kept(&store).await;
+    a_claim_can_be_taken_back(&store).await;
+    an_abandoned_claim_can_be_taken_back(&store).await;
+    a_row_of_a_later_version(&store, async |text| {
+        let row = sqlx::query_scalar(text).fetch_optional(store.pool()).await.unwrap();
+        row.unwrap_or_default()
+    })
+    .await;
 }

@@ -12,6 +12,9 @@ use tower_idempotency::{
 use crate::{
     folder::Folder,
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
+    records::{
+        a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept, an_abandoned_claim_can_be_taken_back,
+    },
     races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
 };
 
@@ -166,4 +169,18 @@ async fn a_background_task_purges() {
     }
     assert_eq!((rows().await, store.stats().await.unwrap().settled), (10, 10));
     drop(purging);
+}
+
+#[tokio::test]
+async fn the_record_format() {
+    let folder = Folder::quick();
+    let store = store(&folder).await;
+    all_of_a_claim_is_kept(&store).await;
+    a_claim_can_be_taken_back(&store).await;
+    an_abandoned_claim_can_be_taken_back(&store).await;
+    a_row_of_a_later_version(&store, async |text| {
+        let row = sqlx::query_scalar(text).fetch_optional(store.pool()).await.unwrap();
+        row.unwrap_or_default()
+    })
+    .await;
 }

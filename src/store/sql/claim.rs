@@ -1,6 +1,6 @@
 use crate::{
     store::{Claimed, Granted, Issued},
-    value::{Claim, Issue, Mismatch, RecordKey, StoreError, StoreErrorKind, Verdict, judge},
+    value::{Claim, Issue, RecordKey, StoreError, StoreErrorKind, Verdict, judge},
 };
 
 use super::{
@@ -36,30 +36,27 @@ impl<D: Driver> SqlStore<D> {
         let id = self.space.id(key);
         for _ in 0..LOOKS {
             let found = match self.look(&id, key, claim).await? {
-                Some(Row::Fresh) => return Ok(Claimed::Granted(Granted::new(1, false))),
+                Some(Row::Fresh) => return Ok(Claimed::Granted(Granted::first(claim))),
                 // Whatever a later version may mean by it, it is no free key and no match.
-                Some(Row::Newer) => return Ok(Claimed::Mismatch(Mismatch::Fingerprint)),
+                Some(Row::Newer) => return Ok(Claimed::Incompatible),
                 Some(Row::Torn) => return Err(torn::<D>()),
                 Some(Row::Record(stored)) => Some(*stored),
                 None => None,
             };
             let now = found.as_ref().map_or(0, |stored| stored.now.unsigned_abs());
-            return Ok(match judge(found.as_ref().map(Stored::head).as_ref(), claim, now) {
-                Verdict::Grant { attempt, takeover } => {
-                    let granted = Granted::new(attempt, takeover);
-                    let taken = match &found {
-                        Some(seen) if seen.is_there() => self.take(&id, claim, seen, granted).await?,
-                        Some(_) => self.begin(&id, claim).await?,
-                        None if !D::CLAIMS_IN_ONE => self.insert(&id, key, claim).await?,
-                        None => false,
-                    };
-                    if !taken {
-                        continue;
-                    }
-                    Claimed::Granted(granted)
+            let verdict = judge(found.as_ref().map(Stored::head).as_ref(), claim, now);
+            if let Verdict::Grant(granted) = verdict {
+                let taken = match &found {
+                    Some(seen) if seen.is_there() => self.take(&id, claim, seen, granted).await?,
+                    Some(_) => self.begin(&id, claim).await?,
+                    None if !D::CLAIMS_IN_ONE => self.insert(&id, key, claim).await?,
+                    None => false,
+                };
+                if !taken {
+                    continue;
                 }
-                verdict => claimed(verdict, found),
-            });
+            }
+            return Ok(claimed(verdict, found));
         }
         let message = format!("{}: the record changed again and again while it was claimed", D::NAME);
         Err(StoreError::new(StoreErrorKind::Unavailable, message).without_effect())
@@ -72,7 +69,7 @@ impl<D: Driver> SqlStore<D> {
         let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() || met.has(id) {
             self.rows(&statements.look, &[bytes(id)]).await?
         } else {
-            let marks = Marks::of(claim);
+            let marks = Marks::of(claim, Granted::first(claim));
             self.rows(&statements.claim, &self.fresh(id, key, claim, &marks)).await?
         };
         if rows.is_empty() {
@@ -84,21 +81,21 @@ impl<D: Driver> SqlStore<D> {
     }
 
     async fn insert(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<bool, StoreError> {
-        let marks = Marks::of(claim);
+        let marks = Marks::of(claim, Granted::first(claim));
         let values = self.fresh(id, key, claim, &marks);
         Ok(self.change(&self.shared.statements.claim, &values).await? > 0)
     }
 
     /// Puts the claim in the place of a record that has expired.
     async fn begin(&self, id: &[u8], claim: &Claim) -> Result<bool, StoreError> {
-        let marks = Marks::of(claim);
+        let marks = Marks::of(claim, Granted::first(claim));
         let values = over_expired(id, claim, &marks);
         Ok(self.change(&self.shared.statements.begin, &values).await? > 0)
     }
 
     /// Makes the record the claim's, if it is still as it was seen.
     async fn take(&self, id: &[u8], claim: &Claim, seen: &Stored, granted: Granted) -> Result<bool, StoreError> {
-        let marks = Marks::of(claim);
+        let marks = Marks::of(claim, granted);
         let holder = seen.as_record().claimant.to_bytes();
         let values = taken(id, claim, seen, granted, &marks, &holder);
         let taken = self.change(&self.shared.statements.take, &values).await? > 0;
@@ -121,17 +118,7 @@ impl<D: Driver> SqlStore<D> {
     }
 }
 
-/// The answer to a claim for which nothing is to be written.
+/// The answer to a claim, once what it writes is written.
 pub(super) fn claimed(verdict: Verdict, found: Option<Stored>) -> Claimed {
-    match verdict {
-        Verdict::Grant { attempt, takeover } | Verdict::Granted { attempt, takeover } => {
-            Claimed::Granted(Granted::new(attempt, takeover))
-        }
-        Verdict::Running { holder, left } => Claimed::Running { holder, left },
-        Verdict::Settled => Claimed::Settled(found.and_then(|stored| stored.into_record().payload)),
-        Verdict::Mismatch(what) => Claimed::Mismatch(what),
-        Verdict::OutcomeUnknown => Claimed::OutcomeUnknown,
-        Verdict::NotIssued => Claimed::NotIssued,
-        Verdict::Foreign => Claimed::Foreign,
-    }
+    Claimed::from_verdict(verdict, || found.and_then(|stored| stored.into_record().payload))
 }

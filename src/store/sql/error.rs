@@ -86,6 +86,12 @@ impl Trouble {
     }
 }
 
+/// What a store holds was written by a later version of this crate.
+pub(super) fn newer<D: Driver>() -> StoreError {
+    let message = format!("{}: the record was written by a later version of this crate", D::NAME);
+    StoreError::new(StoreErrorKind::Corrupt, message)
+}
+
 /// What a store holds is not what this crate has written.
 pub(super) fn torn<D: Driver>() -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("{}: a record cannot be read", D::NAME))

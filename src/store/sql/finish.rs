@@ -1,12 +1,12 @@
 use crate::{
     store::{Finished, Renewed},
-    value::{Claim, Claimant, Record, RecordKey, Release, Settlement, State, StoreError},
+    value::{Caller, Claim, Claimant, Record, RecordKey, Release, Settlement, State, StoreError},
 };
 
 use super::{
     SqlStore,
     driver::{Driver, Value},
-    error::torn,
+    error::{newer, torn},
     line::read,
     statements::Statement,
     stored::Row,
@@ -43,13 +43,33 @@ impl<D: Driver> SqlStore<D> {
         release: &Release,
     ) -> Result<Finished, StoreError> {
         let (id, claimant) = (self.space.id(key), release.claimant);
+        // A token that was released is issued again, and still knows by whom.
+        let done_before = |record: &Record| {
+            let ended = matches!(record.state, State::Issued | State::Released) && claimant != Claimant::NONE;
+            ended && record.claimant == claimant
+        };
+        if release.undo {
+            let undone = self.undo(&id, seen, release).await?;
+            return self.ended(undone, &id, seen, claimant, done_before).await;
+        }
         let statements = &self.shared.statements;
-        self.end((&statements.release, &statements.release_as), &[time(release.keep)], &id, seen, claimant, |record| {
-            // A token that was released is issued again, and still knows by whom.
-            let released = matches!(record.state, State::Issued | State::Released) && record.attempt > 0;
-            released && record.claimant == claimant
-        })
-        .await
+        let what = [time(release.keep)];
+        self.end((&statements.release, &statements.release_as), &what, &id, seen, claimant, done_before).await
+    }
+
+    /// Takes a claim back: a first one leaves no record, unless it is a token's.
+    async fn undo(&self, id: &[u8], seen: Option<Claimant>, release: &Release) -> Result<u64, StoreError> {
+        let (by, of) = (release.claimant.to_bytes(), seen.unwrap_or(release.claimant).to_bytes());
+        // In a runner's place only what has lapsed is taken back.
+        let own = Value::Flag(seen.is_none());
+        let statements = &self.shared.statements;
+        let undone = self.change(&statements.undo_first, &[bytes(id), bytes(&of), own]).await?;
+        if undone > 0 {
+            return Ok(undone);
+        }
+        let nobody = Caller::NONE.to_bytes();
+        let values = [time(release.keep), bytes(&nobody), bytes(&nobody), bytes(&by), bytes(id), bytes(&of), own];
+        self.change(&statements.undo, &values).await
     }
 
     /// Ends a claim in one statement, its own or an abandoned one in its runner's place; where that changes nothing,
@@ -68,6 +88,18 @@ impl<D: Driver> SqlStore<D> {
             None => self.change(own, &[what, &[bytes(id), bytes(&of)]].concat()).await?,
             Some(_) => self.change(in_place, &[what, &[bytes(&by), bytes(id), bytes(&of)]].concat()).await?,
         };
+        self.ended(ended, id, seen, claimant, done_before).await
+    }
+
+    /// What it came to that so many rows were changed.
+    async fn ended(
+        &self,
+        ended: u64,
+        id: &[u8],
+        seen: Option<Claimant>,
+        claimant: Claimant,
+        done_before: impl Fn(&Record) -> bool + Send,
+    ) -> Result<Finished, StoreError> {
         if ended > 0 {
             self.shared.room.wake(id);
             return Ok(Finished::Done);
@@ -86,7 +118,8 @@ impl<D: Driver> SqlStore<D> {
         let rows = self.rows(&self.shared.statements.inspect, &[bytes(id)]).await?;
         match rows.first().map(read::<D>).transpose()? {
             Some(Row::Record(stored)) if stored.is_there() => Ok(Some(stored.into_record())),
-            Some(Row::Newer | Row::Torn) => Err(torn::<D>()),
+            Some(Row::Newer) => Err(newer::<D>()),
+            Some(Row::Torn) => Err(torn::<D>()),
             _ => Ok(None),
         }
     }

@@ -8,7 +8,7 @@ use super::{
     driver::{Driver, Value},
     line::{read, unreadable},
     statements::BATCH,
-    stored::{Row, word},
+    stored::{ID, Row, word},
     values::bytes,
 };
 
@@ -80,7 +80,7 @@ impl<D: Driver> SqlStore<D> {
         let rows = self.rows(statement, &values).await?;
         let (mut entries, mut last) = (Vec::new(), None);
         for row in &rows {
-            let id = D::bytes(row, 16).map_err(unreadable::<D>)?.unwrap_or_default();
+            let id = D::bytes(row, ID).map_err(unreadable::<D>)?.unwrap_or_default();
             // A record of a later version is there, and cannot be shown.
             if let (Some(key), Row::Record(stored)) = (self.space.key(&id), read::<D>(row)?) {
                 entries.push(Entry::new(key, stored.into_record()));

@@ -9,7 +9,8 @@ pub(super) const BATCH: usize = 50;
 
 /// What every statement that reads a record reads of it, in this order; see `stored.rs`.
 const RECORD: &str = "{now}, state, claimant, attempt, fingerprint, caller, at_most_once, takeover, created_ms, \
-                      changed_ms, lease_ends_ms, expires_ms, purpose, principal, payload";
+                      changed_ms, lease_ends_ms, expires_ms, purpose, principal, payload, version, secret, \
+                      origin_caller, origin_secret, caller_is_new, trace";
 
 /// What the texts of a database are written in.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +102,8 @@ statements! {
     settle_as: writes,
     release: writes,
     release_as: writes,
+    undo_first: writes,
+    undo: writes,
     issue: writes,
     reissue: writes,
     runs: reads,
@@ -117,8 +120,8 @@ statements! {
 /// The files of a folder.
 macro_rules! texts {
     ($folder:literal) => {
-        texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, issue, reissue, runs,
-            inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
+        texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, undo_first, undo, issue,
+            reissue, runs, inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
     };
     ($folder:literal: $($name:ident),*) => {
         $crate::store::sql::statements::Texts {

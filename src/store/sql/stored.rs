@@ -2,9 +2,16 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Record, State};
+use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext};
 
 use super::driver::Driver;
+
+/// The layout of what this version writes. A row of a later one is never matched and never changed.
+const VERSION: i64 = 1;
+
+/// The columns behind those of every record.
+const NOTE: usize = 21;
+pub(super) const ID: usize = NOTE + 1;
 
 /// A record as it was read.
 pub(super) struct Stored {
@@ -20,7 +27,7 @@ pub(super) enum Row {
     /// No record: there was none, and the claim's has been inserted.
     Fresh,
     Record(Box<Stored>),
-    /// A record in a state that only a later version of this crate knows.
+    /// A record of a later version of this crate.
     Newer,
     Torn,
 }
@@ -29,12 +36,17 @@ impl Row {
     /// Reads what [`RECORD`](super::statements) says, and the note behind it.
     pub(super) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
         let Some(state) = D::text(row, 1)? else { return Ok(Self::Fresh) };
-        let Some(state) = state_of(&state) else { return Ok(Self::Newer) };
         let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or(0));
-        let (Some(claimant), Some(caller), Some(fingerprint)) = (
+        let Some(state) = state_of(&state).filter(|_| int(15).is_ok_and(|version| version <= VERSION)) else {
+            return Ok(Self::Newer);
+        };
+        let caller =
+            |at| Ok::<_, sqlx::Error>(D::bytes(row, at)?.map(|bytes| bytes.try_into().map(Caller::from_bytes)));
+        let (Some(claimant), Some(Ok(who)), Some(fingerprint), origin) = (
             D::bytes(row, 2)?.and_then(|bytes| bytes.try_into().ok()).map(Claimant::from_bytes),
-            D::bytes(row, 5)?.and_then(|bytes| bytes.try_into().ok()).map(Caller::from_bytes),
+            caller(5)?,
             D::bytes(row, 4)?.and_then(|bytes| fingerprint_of(&bytes)),
+            caller(17)?.unwrap_or(Ok(Caller::NONE)).unwrap_or(Caller::NONE),
         ) else {
             return Ok(Self::Torn);
         };
@@ -47,7 +59,10 @@ impl Row {
         let payload = if state == State::Settled { D::bytes(row, 14)? } else { None };
         let record = Record {
             fingerprint,
-            caller,
+            caller: who,
+            caller_is_new: D::flag(row, 19)?.unwrap_or(false),
+            secret: number(int(16)?),
+            origin: Origin::new(origin, number(int(18)?)),
             at_most_once: D::flag(row, 6)?.unwrap_or(true),
             takeover: D::flag(row, 7)?.unwrap_or(false),
             lease_left: if state == State::Running { span(lease_ends - now) } else { Duration::ZERO },
@@ -55,8 +70,9 @@ impl Row {
             settled: (state == State::Settled).then(|| SystemTime::UNIX_EPOCH + span(changed)),
             expires_in: span(expires - now),
             payload: payload.map(Bytes::from),
-            note: D::bytes(row, 15)?.map_or_else(Bytes::new, Bytes::from),
+            note: D::bytes(row, NOTE)?.map_or_else(Bytes::new, Bytes::from),
             binding: binding.map(|purpose| Binding::new(&purpose, principal.as_deref())),
+            trace: D::bytes(row, 20)?.and_then(|bytes| bytes.try_into().ok()).map(TraceContext::from_bytes),
             ..Record::new(state, claimant, attempt)
         };
         Ok(Self::Record(Box::new(Stored { now, lease_ends, expires, record })))
@@ -78,10 +94,14 @@ impl Stored {
 
     /// What decides about a claim, at [`now`](Self::now).
     pub(super) fn head(&self) -> Head<'_> {
-        let Record { state, claimant, attempt, fingerprint, caller, at_most_once, takeover, .. } = self.record;
+        let Record { state, claimant, attempt, fingerprint, caller, caller_is_new, .. } = self.record;
+        let Record { secret, origin, at_most_once, takeover, .. } = self.record;
         Head {
             fingerprint,
             caller,
+            caller_is_new,
+            secret,
+            origin,
             at_most_once,
             takeover,
             lease_ends: self.lease_ends.unsigned_abs(),
@@ -111,14 +131,16 @@ fn fingerprint_of(bytes: &[u8]) -> Option<Fingerprint> {
     Some(Fingerprint::from_parts(scheme, digest.try_into().ok()?))
 }
 
+fn number(number: i64) -> SecretNumber {
+    SecretNumber::from_u32(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 fn span(ms: i64) -> Duration {
     Duration::from_millis(ms.try_into().unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{store::sql::values::Marks, value::Claim};
-
     use super::*;
 
     #[test]
@@ -131,9 +153,8 @@ mod tests {
 
     #[test]
     fn fingerprints_are_read_as_they_were_written() {
-        let claim =
-            Claim { fingerprint: Fingerprint::from_parts(3, [7; 32]), ..Claim::new(Duration::ZERO, Duration::ZERO) };
-        assert_eq!(fingerprint_of(&Marks::of(&claim).fingerprint), Some(claim.fingerprint));
+        let bytes = [&[3][..], &[7; 32]].concat();
+        assert_eq!(fingerprint_of(&bytes), Some(Fingerprint::from_parts(3, [7; 32])));
         assert_eq!((fingerprint_of(&[]), fingerprint_of(&[1; 32])), (None, None));
     }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     store::Granted,
-    value::{Caller, Claim, Claimant, Fingerprint, RecordKey},
+    value::{Caller, Claim, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext},
 };
 
 use super::{
@@ -14,32 +14,57 @@ use super::{
 /// Longer times are cut to this: four thousand years.
 const FOREVER: i64 = 1 << 47;
 
-/// What a claim leaves in a record to know it by, as bytes.
+/// What a claim leaves in a record to know it by, as it is bound to a statement.
 pub(super) struct Marks {
-    pub(super) claimant: [u8; 16],
+    claimant: [u8; 16],
     /// The scheme and the digest.
-    pub(super) fingerprint: [u8; 33],
-    pub(super) caller: [u8; 16],
+    fingerprint: [u8; 33],
+    caller: [u8; Caller::LENGTH],
+    secret: SecretNumber,
+    origin: ([u8; Caller::LENGTH], SecretNumber),
+    caller_is_new: bool,
+    trace: Option<[u8; TraceContext::LENGTH]>,
 }
 
 impl Marks {
-    pub(super) fn of(claim: &Claim) -> Self {
-        Self::new(claim.claimant, claim.fingerprint, claim.caller)
+    /// Those of a claim that was granted so.
+    pub(super) fn of(claim: &Claim, granted: Granted) -> Self {
+        Self {
+            claimant: claim.claimant.to_bytes(),
+            fingerprint: fingerprint_bytes(claim.fingerprint),
+            caller: claim.caller.to_bytes(),
+            secret: claim.secret,
+            origin: (granted.origin.caller.to_bytes(), granted.origin.secret),
+            caller_is_new: granted.caller_is_new,
+            trace: claim.trace.map(TraceContext::to_bytes),
+        }
     }
 
     /// Those of a token that nobody has claimed.
     pub(super) fn nobody() -> Self {
-        Self::new(Claimant::from_bytes([0; 16]), Fingerprint::OFF, Caller::NONE)
+        Self {
+            claimant: Claimant::NONE.to_bytes(),
+            fingerprint: fingerprint_bytes(Fingerprint::OFF),
+            caller: Caller::NONE.to_bytes(),
+            secret: SecretNumber::NONE,
+            origin: (Origin::NONE.caller.to_bytes(), Origin::NONE.secret),
+            caller_is_new: false,
+            trace: None,
+        }
     }
 
-    fn new(claimant: Claimant, fingerprint: Fingerprint, caller: Caller) -> Self {
-        let mut bytes = [fingerprint.scheme(); 33];
-        bytes[1..].copy_from_slice(fingerprint.digest());
-        Self { claimant: claimant.to_bytes(), fingerprint: bytes, caller: caller.to_bytes() }
-    }
-
-    pub(super) fn values(&self) -> [Value<'_>; 3] {
-        [&self.claimant[..], &self.fingerprint, &self.caller].map(bytes)
+    pub(super) fn values(&self) -> [Value<'_>; 8] {
+        let number = |number: SecretNumber| Value::Int(number.to_u32().into());
+        [
+            bytes(&self.claimant),
+            bytes(&self.fingerprint),
+            bytes(&self.caller),
+            number(self.secret),
+            bytes(&self.origin.0),
+            number(self.origin.1),
+            Value::Flag(self.caller_is_new),
+            Value::Bytes(self.trace.as_ref().map(|trace| &trace[..])),
+        ]
     }
 }
 
@@ -94,6 +119,12 @@ pub(super) fn taken<'a>(
     .concat()
 }
 
+fn fingerprint_bytes(fingerprint: Fingerprint) -> [u8; 33] {
+    let mut bytes = [fingerprint.scheme(); 33];
+    bytes[1..].copy_from_slice(fingerprint.digest());
+    bytes
+}
+
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(FOREVER).min(FOREVER)
 }
@@ -101,6 +132,12 @@ fn millis(duration: Duration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fingerprint_is_its_scheme_and_its_digest() {
+        let bytes = fingerprint_bytes(Fingerprint::from_parts(3, [7; 32]));
+        assert_eq!((bytes[0], &bytes[1..]), (3, &[7; 32][..]));
+    }
 
     #[test]
     fn times_are_bounded() {

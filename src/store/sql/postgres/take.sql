@@ -1,4 +1,7 @@
 UPDATE {table}
-SET state = 'running', attempt = $1, claimant = $2, fingerprint = $3, caller = $4, at_most_once = $5, takeover = $6,
-    changed_ms = {now}, lease_ends_ms = {now} + $7, expires_ms = {now} + $8, payload = NULL, note = $9
-WHERE id = $10 AND state = $11 AND claimant = $12 AND attempt = $13 AND lease_ends_ms = $14 AND expires_ms = $15
+SET state = 'running', attempt = $1, claimant = $2, fingerprint = $3, caller = $4, secret = $5,
+    origin_caller = $6, origin_secret = $7, caller_is_new = $8, trace = $9,
+    at_most_once = $10, takeover = $11, changed_ms = {now}, lease_ends_ms = {now} + $12, expires_ms = {now} + $13,
+    payload = NULL, note = $14
+WHERE id = $15 AND version = 1 AND state = $16 AND claimant = $17 AND attempt = $18
+    AND lease_ends_ms = $19 AND expires_ms = $20

@@ -8,7 +8,7 @@ use tokio::{
 
 use crate::{
     store::{Claimed, Entered, Granted},
-    value::{Claim, Head, Mismatch, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
+    value::{Claim, Head, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
 };
 
 use super::{
@@ -61,14 +61,13 @@ impl<D: Driver> SqlStore<D> {
                 Ok(found) => found,
                 Err(newer) => return Ok(Entered::Refused(newer)),
             };
-            let (attempt, takeover) = match verdict(found.as_ref(), claim) {
-                Verdict::Grant { attempt, takeover } => (attempt, takeover),
+            let granted = match verdict(found.as_ref(), claim) {
+                Verdict::Grant(granted) => granted,
                 verdict => return Ok(Entered::Refused(claimed(verdict, found))),
             };
-            let granted = Granted::new(attempt, takeover);
             let mine = match place.take() {
                 Some(place) => place,
-                None => match Place::take(&self.shared, &id, claim) {
+                None => match Place::take(&self.shared, &id, claim, granted) {
                     Ok(place) => place,
                     Err(Runner { head, written }) if looks || written => return Ok(refused(&head, claim)),
                     // It may yet find that the key is settled; whether it is can be seen.
@@ -99,7 +98,7 @@ impl<D: Driver> SqlStore<D> {
             Err(newer) => return Ok(Entered::Refused(newer)),
         };
         Ok(Entered::Refused(match verdict(found.as_ref(), claim) {
-            Verdict::Grant { .. } => Claimed::Running { holder: claim.claimant, left: claim.lease },
+            Verdict::Grant(_) => Claimed::Running { holder: claim.claimant, left: claim.lease },
             verdict => claimed(verdict, found),
         }))
     }
@@ -116,7 +115,7 @@ impl<D: Driver> SqlStore<D> {
     async fn seen(&self, id: &[u8]) -> Result<Result<Option<Stored>, Claimed>, StoreError> {
         let rows = self.rows(&self.shared.statements.look, &[bytes(id)]).await?;
         Ok(match rows.first().map(read::<D>).transpose()? {
-            Some(Row::Newer) => Err(Claimed::Mismatch(Mismatch::Fingerprint)),
+            Some(Row::Newer) => Err(Claimed::Incompatible),
             Some(Row::Torn) => return Err(torn::<D>()),
             Some(Row::Record(stored)) => {
                 self.shared.met.add(id);
@@ -141,7 +140,7 @@ impl<D: Driver> SqlStore<D> {
         let permits = [seat, permit(shared.writing.as_ref()).await, permit(shared.held.turns()).await];
         let begun = self.begun(claim, place, permits).await;
         let mut live = begun.map_err(|trouble| trouble.into_error::<D>(false))?;
-        let marks = Marks::of(claim);
+        let marks = Marks::of(claim, granted);
         let enter = &self.shared.statements.enter;
         let written = match seen {
             None => self.ask_in(&mut live, &enter.open, self.fresh(id, key, claim, &marks), id).await,

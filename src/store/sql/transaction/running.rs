@@ -5,7 +5,10 @@ use std::{
 
 use sqlx::Database;
 
-use crate::value::{Claim, Head, State};
+use crate::{
+    store::Granted,
+    value::{Claim, Head, State},
+};
 
 use super::super::Shared;
 
@@ -42,7 +45,7 @@ pub(super) struct Place<D: Database> {
 
 impl<D: Database> Place<D> {
     /// Takes the place, or says who has it.
-    pub(super) fn take(shared: &Arc<Shared<D>>, id: &[u8], claim: &Claim) -> Result<Self, Runner> {
+    pub(super) fn take(shared: &Arc<Shared<D>>, id: &[u8], claim: &Claim, granted: Granted) -> Result<Self, Runner> {
         let mut running = shared.running.lock();
         if let Some(runner) = running.get(id) {
             return Err(*runner);
@@ -50,8 +53,11 @@ impl<D: Database> Place<D> {
         let head = Head {
             fingerprint: claim.fingerprint,
             caller: claim.caller,
+            caller_is_new: granted.caller_is_new,
+            secret: claim.secret,
+            origin: granted.origin,
             lease_ends: u64::try_from(claim.lease.as_millis()).unwrap_or(u64::MAX).max(1),
-            ..Head::new(State::Running, claim.claimant, 1)
+            ..Head::new(State::Running, claim.claimant, granted.attempt)
         };
         running.insert(id.to_vec(), Runner { head, written: false });
         Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
