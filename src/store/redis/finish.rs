@@ -84,8 +84,7 @@ impl RedisStore {
         let span = keep.to_string();
         let undo: &[u8] = if release.undo { b"1" } else { b"0" };
         let (owner, channel) = (release.claimant.to_bytes(), self.channel(&name));
-        let arguments: [&[u8]; 7] =
-            [&runner, &owner, lapsed, &keep.to_be_bytes(), span.as_bytes(), &channel, undo];
+        let arguments: [&[u8]; 7] = [&runner, &owner, lapsed, &keep.to_be_bytes(), span.as_bytes(), &channel, undo];
         finished(self.line().script(&RELEASE, &name, &arguments, Again::Yes).await?)
     }
 }

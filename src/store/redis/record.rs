@@ -8,9 +8,7 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::value::{
-    Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext,
-};
+use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext};
 
 pub(super) use self::draft::{Draft, lease_and_span, millis, times};
 

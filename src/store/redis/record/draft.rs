@@ -2,10 +2,7 @@ use std::time::Duration;
 
 use crate::value::{Binding, Claim, Claimant, Granted, Issue, State};
 
-use super::{
-    AT_MOST_ONCE, CALLER_IS_NEW, CREATED, FOREVER, TAKEOVER, VERSION, code,
-    parts::Parts,
-};
+use super::{AT_MOST_ONCE, CALLER_IS_NEW, CREATED, FOREVER, TAKEOVER, VERSION, code, parts::Parts};
 
 /// A record to be written, in the parts between which the scripts put what only the server knows.
 pub(in crate::store::redis) struct Draft {
@@ -37,11 +34,8 @@ impl Draft {
             trace: claim.trace,
             note: &claim.note,
         };
-        let flags = [
-            (AT_MOST_ONCE, claim.at_most_once),
-            (TAKEOVER, granted.takeover),
-            (CALLER_IS_NEW, granted.caller_is_new),
-        ];
+        let flags =
+            [(AT_MOST_ONCE, claim.at_most_once), (TAKEOVER, granted.takeover), (CALLER_IS_NEW, granted.caller_is_new)];
         let flags = flags.into_iter().map(|(flag, is_set)| if is_set { flag } else { 0 }).sum();
         let mut front = front(State::Running, claim.claimant, granted.attempt, flags, parts.bits());
         front.push(claim.fingerprint.scheme());
