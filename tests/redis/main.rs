@@ -49,7 +49,7 @@ fn release(claim: &Claim) -> Release {
 }
 
 async fn granted(store: &impl Store, key: &RecordKey, claim: &Claim) {
-    assert_eq!(store.claim(key, claim).await.unwrap(), Claimed::Granted(Granted::new(1, false)));
+    assert_eq!(store.claim(key, claim).await.unwrap(), Claimed::Granted(Granted::first(claim)));
 }
 
 async fn settled(store: &RedisStore, key: &RecordKey) -> Claim {

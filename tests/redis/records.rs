@@ -2,7 +2,7 @@
 
 use redis::aio::MultiplexedConnection;
 use tower_idempotency::{
-    Mismatch, StoreErrorKind,
+    StoreErrorKind,
     store::{Claimed, Filter, Finished, Operator, Renewed, Store},
 };
 
@@ -24,11 +24,11 @@ async fn a_record_of_a_later_version_is_never_matched_and_never_changed() {
     granted(&store, &key("a"), &first).await;
     let mut connection = connect(&server).await;
     let name = names(&mut connection).await.remove(0);
-    let () = redis::cmd("SETRANGE").arg(&name).arg(0).arg(&b"\x02"[..]).query_async(&mut connection).await.unwrap();
+    let () = redis::cmd("SETRANGE").arg(&name).arg(0).arg(&b"\x03"[..]).query_async(&mut connection).await.unwrap();
     let before: Vec<u8> = redis::cmd("GET").arg(&name).query_async(&mut connection).await.unwrap();
 
     for claim in [&first, &claim()] {
-        assert_eq!(store.claim(&key("a"), claim).await.unwrap(), Claimed::Mismatch(Mismatch::Fingerprint));
+        assert_eq!(store.claim(&key("a"), claim).await.unwrap(), Claimed::Incompatible);
         assert_eq!(store.renew(&key("a"), claim).await.unwrap(), Renewed::Lost);
         for finished in [
             store.settle(&key("a"), &settlement(claim)).await.unwrap(),
@@ -51,7 +51,7 @@ async fn what_is_no_record_is_told_and_left_alone() {
     settled(&store, &key("a")).await;
     let mut connection = connect(&server).await;
     let name = names(&mut connection).await.remove(0);
-    for torn in [&b"\x01\x02"[..], b"\0", b""] {
+    for torn in [&b"\x02\x02"[..], b"\x01\x02", b"\0", b""] {
         let () = redis::cmd("SET").arg(&name).arg(torn).query_async(&mut connection).await.unwrap();
         assert_eq!(store.claim(&key("a"), &claim()).await.unwrap_err().kind(), StoreErrorKind::Corrupt, "{torn:?}");
     }

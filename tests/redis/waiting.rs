@@ -58,7 +58,7 @@ async fn a_lost_message_delays_and_no_more() {
     // The mark in the record goes with a value that is written by hand, and with it the message.
     let name = name_of(&server, "a").await;
     let mut connection = redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
-    let () = redis::cmd("SETRANGE").arg(&name).arg(2).arg(&b"\0"[..]).query_async(&mut connection).await.unwrap();
+    let () = redis::cmd("SETRANGE").arg(&name).arg(22).arg(&b"\0"[..]).query_async(&mut connection).await.unwrap();
     store.settle(&key("a"), &settlement(&first)).await.unwrap();
     timeout(Duration::from_secs(10), waiter).await.unwrap().unwrap();
 }

@@ -95,9 +95,10 @@ impl RedisStoreBuilder {
         }
         #[cfg(feature = "redis-sentinel")]
         if let Some(url) = super::sentinel::Url::read(url) {
-            let client = url.client(settled(TcpSettings::default()), &self.certificates);
-            let client = client.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
-            return self.connect_sentinels(client).await;
+            let client = || url.client(settled(TcpSettings::default()), &self.certificates);
+            let clients = client().and_then(|first| Ok([first, client()?]));
+            let clients = clients.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
+            return self.connect_watched(clients).await;
         }
         let info = url.into_connection_info().and_then(|info| self.certificates.of_one(info));
         let info = info.map_err(|error| misconfigured(&error, "the URL of Redis"))?;
@@ -111,7 +112,15 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-sentinel")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-sentinel")))]
     pub async fn connect_sentinels(self, client: redis::sentinel::SentinelClient) -> Result<RedisStore, StoreError> {
-        let watched = Arc::new(super::sentinel::Watched::new(client));
+        self.connect_watched([client]).await
+    }
+
+    #[cfg(feature = "redis-sentinel")]
+    async fn connect_watched(
+        self,
+        clients: impl IntoIterator<Item = redis::sentinel::SentinelClient>,
+    ) -> Result<RedisStore, StoreError> {
+        let watched = Arc::new(super::sentinel::Watched::new(clients));
         let source = || Source::Sentinels(Arc::clone(&watched));
         let line = Line::Own(Arc::new(Link::new(source(), self.limits)));
         let waiting = Waiting::new(Some(source()), self.limits);
@@ -181,7 +190,7 @@ impl RedisStoreBuilder {
     }
 
     async fn finish(self, line: Line, waiting: Waiting, address: Box<str>) -> Result<RedisStore, StoreError> {
-        server::check(&line).await?;
+        Box::pin(server::check(&line)).await?;
         Ok(RedisStore { shared: Arc::new(Shared { line, waiting, address }), space: self.space })
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 
 use super::{
     RedisStore,
-    claim::{torn, whole},
+    claim::{Found, torn},
     error::Trouble,
     large::{Ending, LARGE},
     line::Again,
@@ -82,8 +82,9 @@ impl RedisStore {
         let name = self.space.name(key);
         let keep = millis(release.keep);
         let span = keep.to_string();
-        let arguments: [&[u8]; 6] =
-            [&runner, &release.claimant.to_bytes(), lapsed, &keep.to_be_bytes(), span.as_bytes(), &self.channel(&name)];
+        let undo: &[u8] = if release.undo { b"1" } else { b"0" };
+        let (owner, channel) = (release.claimant.to_bytes(), self.channel(&name));
+        let arguments: [&[u8]; 7] = [&runner, &owner, lapsed, &keep.to_be_bytes(), span.as_bytes(), &channel, undo];
         finished(self.line().script(&RELEASE, &name, &arguments, Again::Yes).await?)
     }
 }
@@ -92,18 +93,14 @@ pub(super) fn finished(answer: Value) -> Result<Finished, StoreError> {
     match answer {
         Value::Int(1) => Ok(Finished::Done),
         Value::Int(2) => Ok(Finished::AlreadyDone),
-        Value::Nil => Ok(Finished::Refused(None)),
-        Value::Array(answers) => {
-            let [Value::BulkString(bytes), left, expires] = <[Value; 3]>::try_from(answers).unwrap_or_default() else {
-                return Err(Trouble::Odd.into());
-            };
-            match Stored::read(bytes, whole(left)?) {
-                Ok(stored) => Ok(Finished::Refused(Some(Box::new(stored.record(whole(expires)?))))),
+        answer => {
+            let Some(found) = Found::read(answer)? else { return Ok(Finished::Refused(None)) };
+            match Stored::read(found.bytes, found.left) {
+                Ok(stored) => Ok(Finished::Refused(Some(Box::new(stored.record(found.expires))))),
                 // The claim is lost to a later version, whose records are not for us to show.
                 Err(Unreadable::Newer) => Ok(Finished::Refused(None)),
                 Err(Unreadable::Torn) => Err(torn()),
             }
         }
-        _ => Err(Trouble::Odd.into()),
     }
 }

@@ -1,28 +1,31 @@
+mod confirm;
+mod dial;
+mod source;
+
 use std::{
     future::Future,
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
     time::Duration,
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, Pipeline, ProtocolVersion, PushInfo, PushKind, RedisError, Value,
-    aio::{ConnectionLike, MultiplexedConnection, SendError},
+    Cmd, Pipeline, PushInfo, RedisError, Value,
+    aio::{ConnectionLike, MultiplexedConnection},
 };
 use tokio::{
-    sync::{Mutex, OwnedMutexGuard},
-    time::{Instant, sleep_until, timeout},
+    sync::{Mutex, Notify},
+    time::{Instant, timeout},
 };
 
 use crate::value::Claimant;
 
-use super::error::Trouble;
+pub(super) use self::source::Source;
 
-/// The pause after a first failed attempt to connect; it doubles with each further one.
-const PAUSE: Duration = Duration::from_millis(25);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+use self::{
+    confirm::Heard,
+    dial::{Dial, LONGEST_PAUSE},
+};
+use super::{error::Trouble, silence::Answers};
 
 /// How long a connection to a server that takes no writes is kept at least.
 const REPLICA: Duration = Duration::from_secs(1);
@@ -34,49 +37,27 @@ pub(super) struct Limits {
     pub(super) command: Duration,
 }
 
-/// Where a connection leads.
-pub(super) enum Source {
-    One(Box<Client>),
-    #[cfg(feature = "redis-sentinel")]
-    Sentinels(Arc<super::sentinel::Watched>),
-}
-
-impl Source {
-    async fn connect(&self, config: &AsyncConnectionConfig) -> Result<MultiplexedConnection, RedisError> {
-        match self {
-            Self::One(client) => client.get_multiplexed_async_connection_with_config(config).await,
-            #[cfg(feature = "redis-sentinel")]
-            Self::Sentinels(watched) => {
-                watched.master().await?.get_multiplexed_async_connection_with_config(config).await
-            }
-        }
-    }
-
-    /// Whether it tells of a connection that is closed.
-    fn tells(&self) -> bool {
-        match self {
-            Self::One(client) => client.get_connection_info().redis_settings().protocol() != ProtocolVersion::RESP2,
-            #[cfg(feature = "redis-sentinel")]
-            Self::Sentinels(_) => true,
-        }
-    }
-}
-
 /// One connection that all callers share, made anew when it breaks.
 ///
 /// It is made when a caller needs it, and those who come meanwhile wait for what is found. So a caller knows whether its
 /// command was sent, and a server that is away is asked no more often than the pauses say.
+///
+/// A connection on which nothing is answered for a quarter of a second, whatever the limits are, is suspected to be dead.
+/// Another one is made beside it then, and takes its place if there is still no answer.
 pub(super) struct Link {
     source: Source,
     /// Takes what comes without having been asked for.
     hear: Option<Arc<dyn Fn(PushInfo) + Send + Sync>>,
     limits: Limits,
     live: RwLock<Option<Live>>,
-    /// How often a connection was tried for.
+    /// Tells that there is a new connection.
+    renewed: Notify,
+    /// How often a connection was tried for, and how many attempts that took.
     tries: AtomicU64,
+    attempts: AtomicU64,
     dial: Arc<Mutex<Dial>>,
-    /// How many commands were answered, on any connection.
-    answers: AtomicU64,
+    answers: Answers,
+    heard: Heard,
 }
 
 #[derive(Clone)]
@@ -84,15 +65,9 @@ pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     /// The number of this connection.
     pub(super) number: u64,
+    /// The server that it leads to.
+    address: Box<str>,
     since: Instant,
-}
-
-/// What the last attempts to connect came to.
-#[derive(Default)]
-struct Dial {
-    failures: u32,
-    not_before: Option<Instant>,
-    error: Option<RedisError>,
 }
 
 impl Link {
@@ -102,9 +77,12 @@ impl Link {
             hear: None,
             limits,
             live: RwLock::default(),
+            renewed: Notify::new(),
             tries: AtomicU64::new(0),
+            attempts: AtomicU64::new(0),
             dial: Arc::default(),
-            answers: AtomicU64::new(0),
+            answers: Answers::default(),
+            heard: Heard::never(),
         }
     }
 
@@ -113,8 +91,13 @@ impl Link {
         Self { hear: Some(Arc::new(hear)), ..self }
     }
 
+    /// Whether sentinels say which server it leads to.
+    pub(super) fn is_watched(&self) -> bool {
+        self.source.is_watched()
+    }
+
     pub(super) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, Trouble> {
-        let Live { mut connection, number, since } = self.connected().await?;
+        let Live { mut connection, number, since, .. } = self.confirmed().await?;
         let answer = self.answered(number, connection.req_packed_command(command)).await;
         if answer.as_ref().map_or_else(Trouble::is_read_only, is_read_only) {
             self.look_elsewhere(number, since);
@@ -128,7 +111,7 @@ impl Link {
         skip: usize,
         keep: usize,
     ) -> Result<Vec<Value>, Trouble> {
-        let Live { mut connection, number, since } = self.connected().await?;
+        let Live { mut connection, number, since, .. } = self.confirmed().await?;
         let answers = self.answered(number, connection.req_packed_commands(pipeline, skip, keep)).await;
         if answers.as_ref().map_or_else(Trouble::is_read_only, |answers| answers.iter().any(is_read_only)) {
             self.look_elsewhere(number, since);
@@ -150,7 +133,7 @@ impl Link {
             return Ok(live);
         }
         let limit = self.limits.connect.saturating_add(LONGEST_PAUSE);
-        timeout(limit, self.connect()).await.unwrap_or(Err(Trouble::NoConnection))
+        timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(Trouble::NoConnection))
     }
 
     /// Gives up the connection of this number, so that the next command makes another.
@@ -165,108 +148,43 @@ impl Link {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn connect(self: &Arc<Self>) -> Result<Live, Trouble> {
-        let before = self.tries.load(Relaxed);
-        let dial = Arc::clone(&self.dial).lock_owned().await;
-        if let Some(live) = self.live() {
-            return Ok(live);
-        }
-        if self.tries.load(Relaxed) > before
-            && let Some(error) = dial.error.clone()
-        {
-            return Err(Trouble::Unsent(error));
-        }
-        // A task of its own goes on where its caller gives up: callers in a hurry could else never come through.
-        match tokio::spawn(Arc::clone(self).dial(dial)).await {
-            Ok(connected) => connected.map_err(Trouble::Unsent),
-            Err(_) => Err(Trouble::NoConnection),
-        }
+    fn use_from_now_on(&self, live: Live) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        self.renewed.notify_waiters();
     }
 
-    async fn dial(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>) -> Result<Live, RedisError> {
-        if let Some(moment) = dial.not_before {
-            sleep_until(moment).await;
+    /// Resolves when there is another connection than the one of this number.
+    async fn replaced(&self, number: u64) {
+        loop {
+            let renewed = self.renewed.notified();
+            if self.live().is_some_and(|live| live.number != number) {
+                return;
+            }
+            renewed.await;
         }
-        let number = self.tries.load(Relaxed) + 1;
-        let config = self.config(number);
-        // Asking sentinels first, it takes several connections; each has the same limit.
-        let limit = self.limits.connect.saturating_mul(3);
-        let connected = timeout(limit, self.source.connect(&config)).await.unwrap_or_else(|_| Err(late()));
-        self.tries.store(number, Relaxed);
-        match connected {
-            Ok(connection) => {
-                let live = Live { connection, number, since: Instant::now() };
-                *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
-                *dial = Dial::default();
-                Ok(live)
-            }
-            Err(error) => {
-                let pause = PAUSE.saturating_mul(1 << dial.failures.min(5)).min(LONGEST_PAUSE);
-                dial.failures += 1;
-                dial.not_before = Some(Instant::now() + jitter(pause));
-                dial.error = Some(error.clone());
-                Err(error)
-            }
-        }
-    }
-
-    /// A connection that is closed, while nobody uses it maybe, gives itself up. Only the third version of the protocol
-    /// tells; otherwise the next command finds out.
-    fn config(self: &Arc<Self>, number: u64) -> AsyncConnectionConfig {
-        // The limit for an answer is kept here, where it is known what was sent.
-        let config =
-            AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(self.limits.connect));
-        if !self.source.tells() {
-            return config;
-        }
-        let (link, hear) = (Arc::downgrade(self), self.hear.clone());
-        config.set_push_sender(move |heard: PushInfo| {
-            if heard.kind == PushKind::Disconnection
-                && let Some(link) = link.upgrade()
-            {
-                link.give_up(number);
-            }
-            if let Some(hear) = &hear {
-                hear(heard);
-            }
-            Ok::<_, SendError>(())
-        })
     }
 
     /// Waits for an answer. A connection that broke is given up, and one on which nothing at all was answered meanwhile.
     async fn answered<T>(
-        &self,
+        self: &Arc<Self>,
         number: u64,
         answer: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T, Trouble> {
-        let before = self.answers.load(Relaxed);
-        match timeout(self.limits.command, answer).await {
-            Ok(Ok(answer)) => {
-                self.answers.fetch_add(1, Relaxed);
-                Ok(answer)
-            }
-            Ok(Err(error)) => {
-                if error.is_unrecoverable_error() {
-                    self.give_up(number);
-                }
-                Err(Trouble::Failed(error))
-            }
-            Err(_) => {
-                if self.answers.load(Relaxed) == before {
-                    self.give_up(number);
-                }
-                Err(Trouble::NoAnswer)
-            }
+        let before = self.answers.count();
+        let answer =
+            self.answers.wait(self.limits.command, answer, self.replaced(number), || self.suspect(number)).await;
+        match &answer {
+            Ok(_) if self.source.is_watched() => self.heard.now(),
+            Err(Trouble::NoAnswer) if self.answers.count() != before => {}
+            Err(trouble) if trouble.is_cut() || matches!(trouble, Trouble::NoAnswer) => self.give_up(number),
+            _ => {}
         }
+        answer
     }
 }
 
 fn is_read_only(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
-}
-
-fn late() -> RedisError {
-    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
 /// Between a half and the whole of `time`, so that many who wait do not come back at once.

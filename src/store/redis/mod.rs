@@ -14,6 +14,7 @@ mod scripts;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
 mod server;
+mod silence;
 mod slot;
 #[cfg(feature = "redis-tls")]
 mod tls;

@@ -7,11 +7,11 @@ use crate::{
 
 use super::{
     RedisStore,
-    claim::{torn, whole},
+    claim::{Found, torn, whole},
     error::Trouble,
     finish::Place,
     line::{Again, Node, said},
-    record::{Stored, Unreadable, glance},
+    record::{HEAD, Stored, Unreadable, glance},
     scripts::FORGET,
 };
 
@@ -22,15 +22,13 @@ const BATCHES: usize = 16;
 impl Operator for RedisStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move {
-            let name = self.space.name(key);
-            match self.records(None, &[&name]).await?.pop() {
-                Some(Ok(record)) => Ok(record),
-                Some(Err(Unreadable::Newer)) => {
+            match self.read(&self.space.name(key)).await?.map(read).transpose() {
+                Ok(record) => Ok(record),
+                Err(Unreadable::Newer) => {
                     let newer = "the record is one of a later version of this crate";
                     Err(StoreError::new(StoreErrorKind::Corrupt, newer))
                 }
-                Some(Err(Unreadable::Torn)) => Err(torn()),
-                None => Ok(None),
+                Err(Unreadable::Torn) => Err(torn()),
             }
         })
     }
@@ -99,8 +97,7 @@ impl RedisStore {
             let node = node.as_ref();
             let (next, names) = self.scan(node, cursor, limit.clamp(BATCH.0, BATCH.1)).await?;
             let names = self.admitted(node, filter, names).await?;
-            let asked: Vec<_> = names.iter().map(|(name, _)| &**name).collect();
-            for (read, (_, key)) in self.records(node, &asked).await?.into_iter().zip(&names) {
+            for (read, (_, key)) in self.records(node, &names).await?.into_iter().zip(&names) {
                 if let Ok(Some(record)) = read
                     && filter.admits(&record)
                 {
@@ -180,48 +177,50 @@ impl RedisStore {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipeline = Pipeline::with_capacity(names.len() * 2);
-        for (name, _) in names {
-            pipeline.cmd("GETRANGE").arg(name).arg(0).arg(99).cmd("PTTL").arg(name);
-        }
-        let answers = self.line().pipeline_at(node, &pipeline).await?;
-        let glances = answers.chunks_exact(2).map(|pair| match pair {
-            [Value::BulkString(head), Value::Int(left)] => glance(head, *left),
+        let last = HEAD - 1;
+        let answers = self.steps(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
+            pipeline.cmd("GETRANGE").arg(name).arg(0).arg(last).cmd("PTTL").arg(name);
+        });
+        let glances = answers.await?.into_iter().map(|answer| match answer {
+            Value::Array(pair) => match &*pair {
+                [Value::BulkString(head), Value::Int(left)] => glance(head, *left),
+                _ => None,
+            },
             _ => None,
         });
         Ok(glances.collect())
     }
 
-    /// Reads records with all that belongs to them, each in a transaction: on a cluster none may be of several slots.
-    async fn records(&self, node: Option<&Node>, names: &[&[u8]]) -> Result<Vec<Read>, Trouble> {
-        if names.is_empty() {
+    /// Reads records with all that belongs to them.
+    async fn records(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Read>, Trouble> {
+        let answers = self.steps(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
+            pipeline.cmd("GET").arg(name).cmd("PTTL").arg(name).cmd("PEXPIRETIME").arg(name);
+        });
+        answers.await?.into_iter().map(|answer| Ok(Found::read(said(answer)?)?.map(read).transpose())).collect()
+    }
+
+    /// Asks about each name in one step, in a transaction of its own: on a cluster none may be of several slots.
+    async fn steps<'n>(
+        &self,
+        node: Option<&Node>,
+        names: impl Iterator<Item = &'n [u8]>,
+        ask: impl Fn(&mut Pipeline, &'n [u8]),
+    ) -> Result<Vec<Value>, Trouble> {
+        let (mut pipeline, mut ends) = (Pipeline::new(), Vec::new());
+        for name in names {
+            ask(pipeline.cmd("MULTI"), name);
+            ends.push(pipeline.cmd("EXEC").len() - 1);
+        }
+        if ends.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipeline = Pipeline::with_capacity(names.len() * 5);
-        for name in names {
-            pipeline
-                .cmd("MULTI")
-                .cmd("GET")
-                .arg(*name)
-                .cmd("PTTL")
-                .arg(*name)
-                .cmd("PEXPIRETIME")
-                .arg(*name)
-                .cmd("EXEC");
-        }
-        let answers = self.line().pipeline_at(node, &pipeline).await?;
-        answers.into_iter().skip(4).step_by(5).map(read).collect()
+        let mut answers = self.line().pipeline_at(node, &pipeline).await?;
+        ends.into_iter().map(|end| answers.get_mut(end).map(std::mem::take).ok_or(Trouble::Odd)).collect()
     }
 }
 
-fn read(answer: Value) -> Result<Read, Trouble> {
-    let Value::Array(answers) = said(answer)? else { return Err(Trouble::Odd) };
-    let [record, left, expires] = <[Value; 3]>::try_from(answers).map_err(|_| Trouble::Odd)?;
-    let (record, left, expires) = (said(record)?, whole(left)?, whole(expires)?);
-    Ok(match record {
-        Value::BulkString(bytes) => Stored::read(bytes, left).map(|stored| Some(stored.record(expires))),
-        _ => Ok(None),
-    })
+fn read(found: Found) -> Result<Record, Unreadable> {
+    Ok(Stored::read(found.bytes, found.left)?.record(found.expires))
 }
 
 /// Where a page begins: the cursor of `SCAN`, and the server that it is for where there are several.

@@ -16,7 +16,7 @@ pub(super) struct Script {
 macro_rules! scripts {
     ($($name:ident = $file:literal),+ $(,)?) => {
         $(pub(super) static $name: Script = Script {
-            text: include_str!($file),
+            text: concat!(include_str!("lua/prelude.lua"), include_str!($file)),
             digest: LazyLock::new(|| redis::Script::new($name.text).get_hash().to_owned()),
         };)+
     };
@@ -24,6 +24,7 @@ macro_rules! scripts {
 
 scripts! {
     FORGET = "lua/forget.lua",
+    READ = "lua/read.lua",
     RELEASE = "lua/release.lua",
     RENEW = "lua/renew.lua",
     SETTLE = "lua/settle.lua",

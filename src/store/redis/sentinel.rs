@@ -8,17 +8,24 @@ use tokio::sync::Mutex;
 use super::{line::hearing, tls::Certificates};
 
 /// A master that sentinels know, whichever server it is at the moment.
-pub(super) struct Watched(Mutex<SentinelClient>);
+///
+/// With several clients it is asked for again before an answer has come: a client waits for a second for a master that
+/// hangs, though another may have been named meanwhile.
+pub(super) struct Watched(Vec<Mutex<SentinelClient>>);
 
 impl Watched {
-    pub(super) fn new(client: SentinelClient) -> Self {
-        Self(Mutex::new(client))
+    pub(super) fn new(clients: impl IntoIterator<Item = SentinelClient>) -> Self {
+        Self(clients.into_iter().map(Mutex::new).collect())
     }
 
-    /// Asks the sentinels for it. They are believed only where the server itself says that it is a master.
+    /// Asks the sentinels for it. They are believed only if the server itself says that it is a master.
     pub(super) async fn master(&self) -> Result<Client, RedisError> {
-        let client = self.0.lock().await.async_get_client().await?;
-        hearing(client.get_connection_info())
+        let mut client = match (self.0.iter().find_map(|client| client.try_lock().ok()), self.0.first()) {
+            (Some(client), _) => client,
+            (None, Some(first)) => first.lock().await,
+            (None, None) => return Err((redis::ErrorKind::InvalidClientConfig, "no client for sentinels").into()),
+        };
+        hearing(client.async_get_client().await?.get_connection_info())
     }
 }
 

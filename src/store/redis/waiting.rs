@@ -18,6 +18,7 @@ use super::{
     error::Trouble,
     line::Again,
     link::{Limits, Link, Source, jitter},
+    record::{OWNED, owned_by},
     scripts::WATCH,
 };
 
@@ -174,15 +175,14 @@ impl RedisStore {
 
     /// Looks at the record, and leaves the mark that somebody waits for it.
     async fn runs_under(&self, name: &[u8], holder: Claimant) -> Result<bool, Trouble> {
-        let holder = holder.to_bytes();
-        match self.line().script(&WATCH, name, &[&holder], Again::Yes).await {
+        match self.line().script(&WATCH, name, &[&holder.to_bytes()], Again::Yes).await {
             Ok(Value::Int(runs)) => Ok(runs == 1),
             Ok(_) => Err(Trouble::Odd),
             Err(trouble) if trouble.refuses_writes() => {
                 let mut command = redis::cmd("GETRANGE");
-                command.arg(name).arg(0).arg(23);
+                command.arg(name).arg(0).arg(OWNED - 1);
                 match self.line().command(&command, Again::Yes).await? {
-                    Value::BulkString(head) => Ok(head.starts_with(&[1, 1]) && head.get(8..) == Some(&holder[..])),
+                    Value::BulkString(head) => Ok(*head == owned_by(holder)),
                     _ => Err(Trouble::Odd),
                 }
             }

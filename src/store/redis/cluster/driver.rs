@@ -1,13 +1,4 @@
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    task::Poll,
-    time::Duration,
-};
+use std::{future::Future, sync::Arc};
 
 use redis::{
     RedisError,
@@ -15,14 +6,16 @@ use redis::{
     cluster_async::ClusterConnection,
 };
 use tokio::{
+    runtime::Handle,
     sync::{Mutex, watch},
     time::{sleep, timeout},
 };
 
-use crate::store::redis::{error::Trouble, line::lent, link::Limits};
-
-/// If so long after a command was sent nothing at all has been answered, the driver is suspected to stand still.
-const PATIENCE: Duration = Duration::from_millis(250);
+use crate::store::redis::{
+    error::Trouble,
+    link::Limits,
+    silence::{Answers, PATIENCE},
+};
 
 /// The driver's connections to the servers of a cluster, made anew where they come to nothing.
 ///
@@ -34,15 +27,14 @@ pub(super) struct Driver {
     client: ClusterClient,
     limits: Limits,
     live: watch::Sender<ClusterConnection>,
-    /// How many commands were answered, on any connection.
-    answers: AtomicU64,
+    answers: Answers,
     replacing: Arc<Mutex<()>>,
 }
 
 impl Driver {
     pub(super) async fn start(client: ClusterClient, limits: Limits) -> Result<Arc<Self>, Trouble> {
         let live = watch::Sender::new(connect(&client, config(limits), limits).await?);
-        Ok(Arc::new(Self { client, limits, live, answers: AtomicU64::new(0), replacing: Arc::default() }))
+        Ok(Arc::new(Self { client, limits, live, answers: Answers::default(), replacing: Arc::default() }))
     }
 
     /// What commands are sent on, and what tells when it is replaced.
@@ -55,35 +47,23 @@ impl Driver {
     /// Waits for an answer. Where the connections are replaced meanwhile, the command is cut off.
     pub(super) async fn answered<T>(
         self: &Arc<Self>,
-        live: watch::Receiver<ClusterConnection>,
+        mut live: watch::Receiver<ClusterConnection>,
         answer: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T, Trouble> {
-        let before = self.answers.load(Relaxed);
-        let answer = async {
-            let answer = answer.await;
-            self.answers.fetch_add(1, Relaxed);
-            answer
-        };
-        let mut answer = pin!(unless_replaced(answer, live));
-        let patience = PATIENCE.min(self.limits.command);
-        if let Ok(answer) = timeout(patience, answer.as_mut()).await {
-            return answer.map_err(Trouble::Failed);
-        }
-        if self.answers.load(Relaxed) == before {
+        let replaced = async { drop(live.changed().await) };
+        let answer = self.answers.wait(self.limits.command, answer, replaced, || self.replace()).await;
+        if matches!(answer, Err(Trouble::NoAnswer)) {
             self.replace();
         }
-        let answer = timeout(self.limits.command.saturating_sub(patience), answer).await;
-        if answer.is_err() {
-            self.replace();
-        }
-        lent(answer)
+        answer
     }
 
     /// Connects anew, unless that is being done or was just now.
     fn replace(self: &Arc<Self>) {
-        let Ok(replacing) = Arc::clone(&self.replacing).try_lock_owned() else { return };
+        let replacing = Arc::clone(&self.replacing).try_lock_owned();
+        let (Ok(replacing), Ok(runtime)) = (replacing, Handle::try_current()) else { return };
         let driver = Arc::clone(self);
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             if let Ok(connection) = connect(&driver.client, config(driver.limits), driver.limits).await {
                 driver.live.send_replace(connection);
             }
@@ -91,20 +71,6 @@ impl Driver {
             drop(replacing);
         });
     }
-}
-
-async fn unless_replaced<T>(
-    answer: impl Future<Output = Result<T, RedisError>>,
-    mut live: watch::Receiver<ClusterConnection>,
-) -> Result<T, RedisError> {
-    let (mut answer, mut replaced) = (pin!(answer), pin!(live.changed()));
-    poll_fn(|cx| match answer.as_mut().poll(cx) {
-        Poll::Pending if replaced.as_mut().poll(cx).is_ready() => {
-            Poll::Ready(Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()))
-        }
-        answer => answer,
-    })
-    .await
 }
 
 pub(super) async fn connect(

@@ -1,15 +1,23 @@
 use super::*;
+use crate::value::{Claim, Granted, Issue};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn claim() -> Claim {
     Claim {
         fingerprint: Fingerprint::from_parts(3, [0x5a; 32]),
-        caller: Caller::from_bytes([0xc3; 16]),
+        caller: Caller::from_parts(2, [0xc3; 16]),
+        secret: SecretNumber::from_u32(0x5ec2e7),
         at_most_once: true,
         note: Bytes::from_static(b"a \0 note"),
         ..Claim::new(MINUTE, MINUTE * 10)
     }
+}
+
+fn granted(claim: &Claim, attempt: u32) -> Granted {
+    let mut granted = Granted::first(claim);
+    granted.attempt = attempt;
+    granted
 }
 
 fn bindings() -> [Option<Binding>; 3] {
@@ -18,13 +26,24 @@ fn bindings() -> [Option<Binding>; 3] {
 
 #[test]
 fn a_claim_is_read_as_it_was_written() {
-    for binding in bindings() {
+    let trace = TraceContext::new([1; 16], [2; 8], 1);
+    for (n, binding) in (0..).zip(bindings()) {
         for note in [&b""[..], b"n"] {
-            let claim = Claim { note: Bytes::from_static(note), ..claim() };
-            let stored = Stored::read(Draft::running(&claim, 7, true, binding.as_ref()).whole(), 590_000).unwrap();
+            let trace = (n > 0).then_some(trace);
+            let claim = Claim { note: Bytes::from_static(note), trace, ..claim() };
+            let mut granted = granted(&claim, 7 + n);
+            granted.takeover = true;
+            granted.caller_is_new = n == 1;
+            if n == 2 {
+                granted.origin = Origin::new(Caller::NONE, SecretNumber::from_u32(9));
+            }
+            let draft = Draft::running(&claim, &granted, binding.as_ref());
+            let stored = Stored::read(draft.whole(), 590_000).unwrap();
             let record = stored.record(1_000_000);
-            assert_eq!((record.state, record.claimant, record.attempt), (State::Running, claim.claimant, 7));
+            assert_eq!((record.state, record.claimant, record.attempt), (State::Running, claim.claimant, 7 + n));
             assert_eq!((record.fingerprint, record.caller), (claim.fingerprint, claim.caller));
+            assert_eq!((record.secret, record.origin), (claim.secret, granted.origin));
+            assert_eq!((record.caller_is_new, record.trace), (n == 1, trace));
             assert_eq!((record.at_most_once, record.takeover), (true, true));
             assert_eq!((record.note, record.binding), (claim.note, binding.clone()));
             assert_eq!((record.payload, record.settled), (None, None));
@@ -32,8 +51,30 @@ fn a_claim_is_read_as_it_was_written() {
             assert_eq!(record.created, SystemTime::UNIX_EPOCH + Duration::from_secs(400));
             let head = stored.head();
             assert_eq!((stored.age(), head.lease_ends, head.expires), (10_000, 60_000, 600_000));
+            assert_eq!((head.origin, head.secret, head.caller_is_new), (granted.origin, claim.secret, n == 1));
         }
     }
+}
+
+/// Without a token, a note and a trace, and with the caller that began it, a record is its head.
+#[test]
+fn the_first_claim_of_a_key_takes_the_head_alone() {
+    let claim = Claim { note: Bytes::new(), ..claim() };
+    assert_eq!(Draft::running(&claim, &granted(&claim, 1), None).whole().len(), HEAD);
+    let mut next = granted(&claim, 2);
+    next.origin = Origin::NONE;
+    assert_eq!(Draft::running(&claim, &next, None).whole().len(), HEAD + 21);
+}
+
+/// Whoever settles by what the claim wrote does not know the server's clock, and says how long the run took instead.
+#[test]
+fn a_creation_counts_from_the_last_change_if_it_is_small() {
+    let mut settled = Draft::running(&claim(), &granted(&claim(), 1), None).whole();
+    settled[1] = 2;
+    settled[CREATED..CREATED + 8].copy_from_slice(&1_500_u64.to_be_bytes());
+    let record = Stored::read(settled, 590_000).unwrap().record(1_700_000_600_000);
+    let time = |ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
+    assert_eq!((record.settled, record.created), (Some(time(1_700_000_000_000)), time(1_699_999_998_500)));
 }
 
 #[test]
@@ -47,8 +88,8 @@ fn an_issued_token_is_read_as_it_was_written() {
 
 #[test]
 fn a_payload_shares_the_memory_of_what_was_read() {
-    let mut bytes = Draft::running(&claim(), 1, false, None).whole();
-    (bytes[1], bytes[2], bytes[99]) = (2, PAYLOAD | NOTE, 3);
+    let mut bytes = Draft::running(&claim(), &granted(&claim(), 1), None).whole();
+    (bytes[1], bytes[FLAGS], bytes[HEAD - 1]) = (2, PAYLOAD, 3);
     bytes.splice(HEAD..HEAD, *b"yes");
     let at = bytes[HEAD..].as_ptr();
     let stored = Stored::read(bytes, 1).unwrap();
@@ -57,14 +98,21 @@ fn a_payload_shares_the_memory_of_what_was_read() {
     assert_eq!(stored.record(0).note, &b"a \0 note"[..]);
 }
 
+fn token() -> Draft {
+    let binding = Binding::new("checkout", Some("ann"));
+    let mut granted = granted(&claim(), 2);
+    granted.origin = Origin::NONE;
+    Draft::running(&Claim { trace: Some(TraceContext::from_bytes([7; 25])), ..claim() }, &granted, Some(&binding))
+}
+
 #[test]
 fn later_versions_and_torn_records_are_told() {
-    let whole = Draft::running(&claim(), 1, false, Some(&Binding::new("checkout", Some("ann")))).whole();
+    let whole = token().whole();
     let newer = [&[VERSION + 1], &whole[1..]].concat();
     assert_eq!(Stored::read(newer, 1).err(), Some(Unreadable::Newer));
     assert_eq!(Stored::read(vec![9], 1).err(), Some(Unreadable::Newer));
     assert_eq!(Stored::read(b"\0".to_vec(), 1).err(), Some(Unreadable::Torn));
-    for end in 0..HEAD + 8 + 4 + 8 + 4 + 3 {
+    for end in 0..HEAD + 8 + 4 + 8 + 4 + 3 + 21 + 25 {
         assert_eq!(Stored::read(whole[..end].to_vec(), 1).err(), Some(Unreadable::Torn), "{end} bytes");
     }
     for at in 0..whole.len() {
@@ -81,7 +129,7 @@ fn later_versions_and_torn_records_are_told() {
 
 #[test]
 fn a_glance_needs_the_head_alone() {
-    let running = Draft::running(&claim(), 1, false, None).whole();
+    let running = Draft::running(&claim(), &granted(&claim(), 1), None).whole();
     assert_eq!(glance(&running[..HEAD], 600_000), Some((State::Running, false)));
     assert_eq!(glance(&running[..HEAD], 540_000), Some((State::Running, true)));
     assert_eq!(glance(&running[..HEAD], -2), None);

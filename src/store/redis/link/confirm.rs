@@ -1,0 +1,67 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
+
+use super::{Link, Live};
+use crate::store::redis::error::Trouble;
+
+/// After so long without an answer, another server may be the master by now, and the former one may be back and not know.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// When a server that sentinels watch was last known to be the master.
+pub(super) struct Heard {
+    began: Instant,
+    /// Milliseconds after `began`.
+    last: AtomicU64,
+    asking: Mutex<()>,
+}
+
+impl Heard {
+    pub(super) fn never() -> Self {
+        Self { began: Instant::now(), last: AtomicU64::new(0), asking: Mutex::new(()) }
+    }
+
+    pub(super) fn now(&self) {
+        self.last.store(self.elapsed(), Relaxed);
+    }
+
+    fn is_long_ago(&self) -> bool {
+        u128::from(self.elapsed().saturating_sub(self.last.load(Relaxed))) >= SILENCE.as_millis()
+    }
+
+    fn elapsed(&self) -> u64 {
+        self.began.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
+    }
+}
+
+impl Link {
+    /// The connection. The sentinels are asked first if nothing was answered on it for a second.
+    pub(super) async fn confirmed(self: &Arc<Self>) -> Result<Live, Trouble> {
+        if self.source.is_watched() && self.heard.is_long_ago() {
+            Box::pin(self.confirm()).await;
+        }
+        self.connected().await
+    }
+
+    /// One asks for all. Sentinels that do not answer change nothing: whoever cannot reach them may reach the master.
+    async fn confirm(self: &Arc<Self>) {
+        let _asking = self.heard.asking.lock().await;
+        let Some(live) = self.live().filter(|_| self.heard.is_long_ago()) else { return };
+        let named = timeout(self.limits.connect, self.source.address()).await;
+        if let Ok(Ok(Some(address))) = named
+            && address != live.address
+        {
+            self.give_up(live.number);
+        }
+        self.heard.now();
+    }
+}

@@ -1,0 +1,148 @@
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, aio::SendError};
+use tokio::{
+    runtime::Handle,
+    sync::OwnedMutexGuard,
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
+};
+
+use super::{Link, Live, jitter};
+use crate::store::redis::error::Trouble;
+
+/// The pause after a first failed try to connect; it doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(25);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// After this long, another attempt begins beside one that has not come to an end: what that waits for may never come,
+/// though the server is there again, or another in its place.
+const BESIDE: Duration = Duration::from_millis(500);
+
+/// A server that stood still answers on the old connection before it does on a new one. So much later that is heard.
+const HEARD: Duration = Duration::from_millis(10);
+
+/// What the last tries to connect came to.
+#[derive(Default)]
+pub(super) struct Dial {
+    failures: u32,
+    not_before: Option<Instant>,
+    error: Option<RedisError>,
+}
+
+impl Link {
+    pub(super) async fn connect(self: &Arc<Self>) -> Result<Live, Trouble> {
+        let before = self.tries.load(Relaxed);
+        let dial = Arc::clone(&self.dial).lock_owned().await;
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        if self.tries.load(Relaxed) > before
+            && let Some(error) = dial.error.clone()
+        {
+            return Err(Trouble::Unsent(error));
+        }
+        // A task of its own goes on if its caller gives up: callers in a hurry could otherwise never come through.
+        match tokio::spawn(Arc::clone(self).begin(dial)).await {
+            Ok(connected) => connected.map_err(Trouble::Unsent),
+            Err(_) => Err(Trouble::NoConnection),
+        }
+    }
+
+    async fn begin(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>) -> Result<Live, RedisError> {
+        let live = self.dial(&mut dial).await?;
+        self.use_from_now_on(live.clone());
+        Ok(live)
+    }
+
+    /// Makes another connection beside the one of this number, on which nothing is answered, unless that is being done.
+    pub(super) fn suspect(self: &Arc<Self>, number: u64) {
+        if self.live().is_none_or(|live| live.number != number) {
+            return;
+        }
+        let (Ok(runtime), Ok(dial)) = (Handle::try_current(), Arc::clone(&self.dial).try_lock_owned()) else { return };
+        let heard = self.answers.count();
+        runtime.spawn(Arc::clone(self).replace(dial, heard));
+    }
+
+    async fn replace(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>, heard: u64) {
+        let Ok(live) = self.dial(&mut dial).await else { return };
+        sleep(HEARD).await;
+        if self.answers.count() == heard || self.live().is_none() {
+            self.use_from_now_on(live);
+        }
+    }
+
+    async fn dial(self: &Arc<Self>, dial: &mut Dial) -> Result<Live, RedisError> {
+        if let Some(moment) = dial.not_before {
+            sleep_until(moment).await;
+        }
+        // Asking sentinels first, it takes several connections; each has the same limit.
+        let limit = self.limits.connect.saturating_mul(3);
+        let connected = timeout(limit, self.attempts()).await.unwrap_or_else(|_| Err(late()));
+        self.tries.fetch_add(1, Relaxed);
+        match &connected {
+            Ok(_) => *dial = Dial::default(),
+            Err(error) => {
+                let pause = PAUSE.saturating_mul(1 << dial.failures.min(5)).min(LONGEST_PAUSE);
+                dial.failures += 1;
+                dial.not_before = Some(Instant::now() + jitter(pause));
+                dial.error = Some(error.clone());
+            }
+        }
+        connected
+    }
+
+    /// Gives the first connection that comes about; fails if no attempt is left that has not failed.
+    async fn attempts(self: &Arc<Self>) -> Result<Live, RedisError> {
+        let (mut attempts, mut failed) = (JoinSet::new(), late());
+        loop {
+            attempts.spawn(Arc::clone(self).attempt());
+            let beside = Instant::now() + BESIDE;
+            while let Ok(ended) = timeout_at(beside, attempts.join_next()).await {
+                match ended {
+                    Some(Ok(Ok(live))) => return Ok(live),
+                    Some(Ok(Err(error))) => failed = error,
+                    Some(Err(_)) => {}
+                    None => return Err(failed),
+                }
+            }
+        }
+    }
+
+    async fn attempt(self: Arc<Self>) -> Result<Live, RedisError> {
+        let number = self.attempts.fetch_add(1, Relaxed);
+        let (connection, address) = self.source.connect(&self.config(number)).await?;
+        Ok(Live { connection, number, address, since: Instant::now() })
+    }
+
+    /// A connection that is closed, while nobody uses it maybe, gives itself up. Only the third version of the protocol
+    /// tells; otherwise the next command finds out.
+    fn config(self: &Arc<Self>, number: u64) -> AsyncConnectionConfig {
+        // The limit for an answer is kept by the link, where it is known what was sent.
+        let config =
+            AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(self.limits.connect));
+        if !self.source.tells() {
+            return config;
+        }
+        let (link, hear) = (Arc::downgrade(self), self.hear.clone());
+        config.set_push_sender(move |heard: PushInfo| {
+            if heard.kind == PushKind::Disconnection
+                && let Some(link) = link.upgrade()
+            {
+                link.give_up(number);
+            }
+            if let Some(hear) = &hear {
+                hear(heard);
+            }
+            Ok::<_, SendError>(())
+        })
+    }
+}
+
+fn late() -> RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
+}

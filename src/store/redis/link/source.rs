@@ -1,0 +1,63 @@
+#[cfg(feature = "redis-sentinel")]
+use std::sync::Arc;
+
+use redis::{AsyncConnectionConfig, Client, ProtocolVersion, RedisError, aio::MultiplexedConnection};
+/// Where a connection leads.
+pub(in crate::store::redis) enum Source {
+    One(Box<Client>),
+    #[cfg(feature = "redis-sentinel")]
+    Sentinels(Arc<crate::store::redis::sentinel::Watched>),
+}
+
+impl Source {
+    /// Connects; gives the address of the server as well.
+    pub(super) async fn connect(
+        &self,
+        config: &AsyncConnectionConfig,
+    ) -> Result<(MultiplexedConnection, Box<str>), RedisError> {
+        match self {
+            Self::One(client) => connect(client, config).await,
+            #[cfg(feature = "redis-sentinel")]
+            Self::Sentinels(watched) => connect(&watched.master().await?, config).await,
+        }
+    }
+
+    /// Whether sentinels say where it leads.
+    pub(super) fn is_watched(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            #[cfg(feature = "redis-sentinel")]
+            Self::Sentinels(_) => true,
+        }
+    }
+
+    /// Asks the sentinels for the address of the master.
+    #[cfg_attr(not(feature = "redis-sentinel"), expect(clippy::unused_async, reason = "sentinels are asked"))]
+    pub(super) async fn address(&self) -> Result<Option<Box<str>>, RedisError> {
+        match self {
+            Self::One(_) => Ok(None),
+            #[cfg(feature = "redis-sentinel")]
+            Self::Sentinels(watched) => watched.master().await.map(|client| Some(address(&client))),
+        }
+    }
+
+    /// Whether it tells of a connection that is closed.
+    pub(super) fn tells(&self) -> bool {
+        match self {
+            Self::One(client) => client.get_connection_info().redis_settings().protocol() != ProtocolVersion::RESP2,
+            #[cfg(feature = "redis-sentinel")]
+            Self::Sentinels(_) => true,
+        }
+    }
+}
+
+async fn connect(
+    client: &Client,
+    config: &AsyncConnectionConfig,
+) -> Result<(MultiplexedConnection, Box<str>), RedisError> {
+    Ok((client.get_multiplexed_async_connection_with_config(config).await?, address(client)))
+}
+
+fn address(client: &Client) -> Box<str> {
+    client.get_connection_info().addr().to_string().into()
+}

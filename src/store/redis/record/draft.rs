@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use crate::value::{Binding, Claim, Claimant, Granted, Issue, State};
+
+use super::{AT_MOST_ONCE, CALLER_IS_NEW, CREATED, FOREVER, TAKEOVER, VERSION, code, parts::Parts};
+
+/// A record to be written, in the parts between which the scripts put what only the server knows.
+pub(in crate::store::redis) struct Draft {
+    /// Up to its creation.
+    pub(in crate::store::redis) front: Vec<u8>,
+    /// Lease, span and the length of no payload.
+    pub(in crate::store::redis) times: [u8; 20],
+    /// What follows a token's first expiry, or the payload.
+    pub(in crate::store::redis) rare: Vec<u8>,
+    /// How long it lives, ms.
+    pub(in crate::store::redis) span: u64,
+    token: bool,
+}
+
+impl Draft {
+    pub(in crate::store::redis) fn issued(issue: &Issue) -> Self {
+        let parts = Parts { binding: Some(issue.binding.clone()), ..Parts::default() };
+        let mut front = front(State::Issued, Claimant::from_bytes([0; 16]), 0, 0, parts.bits());
+        front.resize(CREATED, 0);
+        let span = millis(issue.life);
+        Self { front, times: times(0, span, 0), rare: parts.bytes(), span, token: true }
+    }
+
+    /// A claim that was granted; with a binding if the record is a token's.
+    pub(in crate::store::redis) fn running(claim: &Claim, granted: &Granted, binding: Option<&Binding>) -> Self {
+        let parts = Parts {
+            binding: binding.cloned(),
+            origin: Some(granted.origin).filter(|origin| *origin != claim.origin()),
+            trace: claim.trace,
+            note: &claim.note,
+        };
+        let flags =
+            [(AT_MOST_ONCE, claim.at_most_once), (TAKEOVER, granted.takeover), (CALLER_IS_NEW, granted.caller_is_new)];
+        let flags = flags.into_iter().map(|(flag, is_set)| if is_set { flag } else { 0 }).sum();
+        let mut front = front(State::Running, claim.claimant, granted.attempt, flags, parts.bits());
+        front.push(claim.fingerprint.scheme());
+        front.extend_from_slice(claim.fingerprint.digest());
+        front.extend_from_slice(&claim.caller.to_bytes());
+        front.extend_from_slice(&claim.secret.to_u32().to_be_bytes());
+        let (lease, span) = lease_and_span(claim);
+        Self { front, times: times(lease, span, 0), rare: parts.bytes(), span, token: binding.is_some() }
+    }
+
+    /// The whole, with nothing that only the server knows.
+    pub(in crate::store::redis) fn whole(&self) -> Vec<u8> {
+        let expiry: &[u8] = if self.token { &[0; 8] } else { &[] };
+        [&self.front, &[0; 8][..], &self.times, expiry, &self.rare].concat()
+    }
+}
+
+/// Lease and span of a running record, in milliseconds.
+pub(in crate::store::redis) fn lease_and_span(claim: &Claim) -> (u64, u64) {
+    (millis(claim.lease), millis(claim.lease.max(claim.horizon)))
+}
+
+/// Lease, span and length of the payload, as they stand in a record.
+pub(in crate::store::redis) fn times(lease: u64, span: u64, length: u32) -> [u8; 20] {
+    let mut times = [0; 20];
+    times[..8].copy_from_slice(&lease.to_be_bytes());
+    times[8..16].copy_from_slice(&span.to_be_bytes());
+    times[16..].copy_from_slice(&length.to_be_bytes());
+    times
+}
+
+pub(in crate::store::redis) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(FOREVER).min(FOREVER)
+}
+
+/// Up to the scheme of the fingerprint.
+fn front(state: State, claimant: Claimant, attempt: u32, flags: u8, parts: u8) -> Vec<u8> {
+    let mut front = Vec::with_capacity(CREATED);
+    front.extend_from_slice(&[VERSION, code(state)]);
+    front.extend_from_slice(&claimant.to_bytes());
+    front.extend_from_slice(&attempt.to_be_bytes());
+    let nobody_waits = 0;
+    front.extend_from_slice(&[nobody_waits, flags, parts]);
+    front
+}

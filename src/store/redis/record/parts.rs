@@ -1,0 +1,97 @@
+use crate::value::{Binding, Caller, Origin, SecretNumber, TraceContext};
+
+const TOKEN: u8 = 1;
+const ORIGIN: u8 = 1 << 1;
+const TRACE: u8 = 1 << 2;
+const NOTE: u8 = 1 << 3;
+
+const NO_PRINCIPAL: u32 = u32::MAX;
+
+/// What few records have, and what stands behind the payload therefore.
+#[derive(Default)]
+pub(super) struct Parts<'a> {
+    pub(super) binding: Option<Binding>,
+    pub(super) origin: Option<Origin>,
+    pub(super) trace: Option<TraceContext>,
+    pub(super) note: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn read(bits: u8, bytes: &'a [u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let binding = if bits & TOKEN == 0 { None } else { Some(read_binding(&mut rest)?) };
+        let origin = if bits & ORIGIN == 0 { None } else { Some(read_origin(&mut rest)?) };
+        let trace = if bits & TRACE == 0 { None } else { Some(TraceContext::from_bytes(take(&mut rest)?)) };
+        let note = if bits & NOTE == 0 { &rest[..0] } else { rest };
+        Some(Self { binding, origin, trace, note })
+    }
+
+    /// Which of them there are.
+    pub(super) fn bits(&self) -> u8 {
+        let there = [
+            (TOKEN, self.binding.is_some()),
+            (ORIGIN, self.origin.is_some()),
+            (TRACE, self.trace.is_some()),
+            (NOTE, !self.note.is_empty()),
+        ];
+        there.into_iter().map(|(bit, is_there)| if is_there { bit } else { 0 }).sum()
+    }
+
+    /// All of them but a token's first expiry, which comes before.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.note.len());
+        if let Some(binding) = &self.binding {
+            write_text(&mut bytes, &binding.purpose);
+            match &binding.principal {
+                Some(principal) => write_text(&mut bytes, principal),
+                None => bytes.extend_from_slice(&NO_PRINCIPAL.to_be_bytes()),
+            }
+        }
+        if let Some(origin) = &self.origin {
+            bytes.extend_from_slice(&origin.caller.to_bytes());
+            bytes.extend_from_slice(&origin.secret.to_u32().to_be_bytes());
+        }
+        if let Some(trace) = self.trace {
+            bytes.extend_from_slice(&trace.to_bytes());
+        }
+        bytes.extend_from_slice(self.note);
+        bytes
+    }
+}
+
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(NO_PRINCIPAL).to_be_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn read_binding(rest: &mut &[u8]) -> Option<Binding> {
+    let _first_expiry: [u8; 8] = take(rest)?;
+    let purpose = read_text(rest)?;
+    let principal = match rest.strip_prefix(&NO_PRINCIPAL.to_be_bytes()) {
+        Some(behind) => {
+            *rest = behind;
+            None
+        }
+        None => Some(read_text(rest)?),
+    };
+    Some(Binding::new(purpose, principal))
+}
+
+fn read_origin(rest: &mut &[u8]) -> Option<Origin> {
+    let caller = Caller::from_bytes(take(rest)?);
+    Some(Origin::new(caller, SecretNumber::from_u32(u32::from_be_bytes(take(rest)?))))
+}
+
+/// A text that stands behind its length.
+fn read_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    let length = u32::from_be_bytes(take(rest)?);
+    let (text, behind) = rest.split_at_checked(length as usize)?;
+    *rest = behind;
+    std::str::from_utf8(text).ok()
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(*taken)
+}

@@ -1,0 +1,182 @@
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use redis::RedisError;
+use tokio::time::{Instant, timeout};
+
+use super::error::Trouble;
+
+/// If nothing at all was answered for so long after a command was sent, the connection is suspected to be dead.
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Counts the answers of a server, and notices that none come.
+///
+/// A caller may give up long before its command is late: the layer's store timeout may be a tenth of the limit for a
+/// command. What such a caller has seen counts too, or a dead connection would be used for as long as callers are in a
+/// hurry.
+#[derive(Default)]
+pub(super) struct Answers {
+    count: AtomicU64,
+    /// The first command that a caller gave up since the last answer: how many answers there were, and when it was sent.
+    given_up: Mutex<Option<(u64, Instant)>>,
+}
+
+impl Answers {
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    /// Waits for the answer to a command, but not longer than `limit`; calls `suspect` if the connection seems to be dead.
+    /// A command that has waited for some time already is cut off if `replaced` resolves.
+    pub(super) async fn wait<T>(
+        &self,
+        limit: Duration,
+        answer: impl Future<Output = Result<T, RedisError>>,
+        replaced: impl Future<Output = ()>,
+        suspect: impl Fn(),
+    ) -> Result<T, Trouble> {
+        let mut asked = Asked { answers: self, suspect, before: self.count(), sent: Instant::now(), answered: false };
+        let (mut answer, patience) = (pin!(answer), PATIENCE.min(limit));
+        let ended = match timeout(patience, answer.as_mut()).await {
+            Ok(ended) => Ok(ended),
+            Err(_) => {
+                asked.doubt();
+                timeout(limit.saturating_sub(patience), unless(answer, replaced)).await
+            }
+        };
+        match ended {
+            Ok(Err(error)) if error.is_unrecoverable_error() => {
+                // Nothing is to be noticed on a connection that is known to be broken.
+                asked.answered = true;
+                Err(Trouble::Failed(error))
+            }
+            Ok(answer) => {
+                asked.answered = true;
+                self.count.fetch_add(1, Relaxed);
+                answer.map_err(Trouble::Failed)
+            }
+            Err(_) => Err(Trouble::NoAnswer),
+        }
+    }
+
+    /// Since when nothing was answered, as far as is known to those who gave up and to one whose command was sent at
+    /// `sent`, with so many answers before it.
+    fn silent_since(&self, before: u64, sent: Instant) -> Option<Instant> {
+        if self.count() != before {
+            return None;
+        }
+        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        match *given_up {
+            Some((count, first)) if count == before => Some(first.min(sent)),
+            _ => {
+                *given_up = Some((before, sent));
+                Some(sent)
+            }
+        }
+    }
+}
+
+/// A command on its way.
+struct Asked<'a, F: Fn()> {
+    answers: &'a Answers,
+    suspect: F,
+    before: u64,
+    sent: Instant,
+    answered: bool,
+}
+
+impl<F: Fn()> Asked<'_, F> {
+    fn doubt(&self) {
+        let silent = self.answers.silent_since(self.before, self.sent);
+        if silent.is_some_and(|since| since.elapsed() >= PATIENCE) {
+            (self.suspect)();
+        }
+    }
+}
+
+impl<F: Fn()> Drop for Asked<'_, F> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.doubt();
+        }
+    }
+}
+
+/// The answer, unless the connection is replaced before it comes.
+async fn unless<T>(
+    mut answer: Pin<&mut impl Future<Output = Result<T, RedisError>>>,
+    replaced: impl Future<Output = ()>,
+) -> Result<T, RedisError> {
+    let mut replaced = pin!(replaced);
+    poll_fn(|cx| match answer.as_mut().poll(cx) {
+        Poll::Pending if replaced.as_mut().poll(cx).is_ready() => {
+            Poll::Ready(Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()))
+        }
+        answer => answer,
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        future::{pending, ready},
+    };
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(2);
+
+    async fn unanswered(answers: &Answers, patience: Duration) -> u32 {
+        let suspected = Cell::new(0);
+        let answer = answers.wait(LIMIT, pending::<Result<(), _>>(), pending(), || suspected.set(suspected.get() + 1));
+        assert!(timeout(patience, answer).await.is_err());
+        suspected.get()
+    }
+
+    async fn answered(answers: &Answers) {
+        assert!(answers.wait(LIMIT, ready(Ok(())), pending(), || panic!("it is answered")).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_in_a_hurry_notice_a_silence_together() {
+        let (answers, hurry) = (Answers::default(), PATIENCE / 5 * 2);
+        assert_eq!(unanswered(&answers, hurry).await, 0);
+        assert_eq!(unanswered(&answers, hurry).await, 0);
+        assert_eq!(unanswered(&answers, hurry).await, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_ends_a_silence() {
+        let (answers, hurry) = (Answers::default(), PATIENCE / 5 * 2);
+        for _ in 0..10 {
+            assert_eq!(unanswered(&answers, hurry).await, 0);
+            assert_eq!(unanswered(&answers, hurry).await, 0);
+            answered(&answers).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_waits_notices_it_before_the_command_is_late() {
+        assert_eq!(unanswered(&Answers::default(), PATIENCE - Duration::from_millis(1)).await, 0);
+        assert!(unanswered(&Answers::default(), PATIENCE + Duration::from_millis(1)).await > 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_command_that_waits_is_cut_off_when_its_connection_is_replaced() {
+        let began = Instant::now();
+        let replaced = tokio::time::sleep(PATIENCE * 2);
+        let ended = Answers::default().wait(LIMIT, pending::<Result<(), _>>(), replaced, || ()).await;
+        assert!(ended.is_err_and(|trouble| trouble.is_cut()));
+        assert!(began.elapsed() < LIMIT / 2);
+    }
+}
