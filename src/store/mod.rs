@@ -69,6 +69,11 @@ pub use self::{
 /// - [`judge`] decides about every claim. A store does not decide by itself.
 /// - What was granted, settled or released stays so when the caller never hears of it: a future that is dropped may
 ///   have taken effect. Calls may be repeated; the claimant tells its own earlier call from a stranger's.
+/// - A copy of a claim that arrives late, after the claim was released, is [`Withdrawn`](Claimed::Withdrawn) as long as the
+///   record names its claimant. If another claim was granted in between, or the record is gone (expired, forgotten, or
+///   undone), the copy is a claim like any other and may be granted, though nobody runs it: the key is held for a lease, and
+///   if it is to run at most once, its outcome is unknown from then on. So nothing between a store and its server may keep
+///   copies of a claim and send them later.
 /// - Keys of two namespaces never meet.
 ///
 /// There are no default bodies, on purpose: a wrapper that forgets a verb must not compile.
@@ -91,13 +96,20 @@ pub trait Store: Send + Sync + 'static {
     /// A claimant that still matches may renew however late it comes; only a takeover makes it late.
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed>;
 
-    /// Ends a running claim with an answer. Fingerprint, caller, attempt and note stay.
+    /// Ends a running claim with an answer. Everything else that the claim has left in the record stays.
     ///
     /// A claimant that has settled already is told so, and what it settled with first stays.
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished>;
 
-    /// Ends a running claim without an answer. The attempt stays, for [`Release::keep`]; a token is issued again, with
-    /// the expiry that it had.
+    /// Ends a running claim without an answer. Attempt, caller and origin stay, for [`Release::keep`]; a token is issued
+    /// again, with the expiry that it had.
+    ///
+    /// With [`Release::undo`] the record becomes what it was before the claim. If it began with the claim and is no token's,
+    /// there is no record then. Otherwise it is released or issued again with one attempt less, and without a caller if the
+    /// claim brought it. A token that nobody else has claimed has no origin then.
+    ///
+    /// A claimant that has released already is told so as long as the record is there; whether it undid its claim makes no
+    /// difference.
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished>;
 
     /// Resolves when the record of `key` is no longer running under `holder`, or after `within`.

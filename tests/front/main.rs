@@ -2,6 +2,7 @@
 #![cfg(all(feature = "memory", feature = "testing"))]
 
 mod moody;
+mod stalling;
 
 use std::{future::ready, sync::Arc, time::Duration};
 
@@ -9,11 +10,14 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, advance};
 use tower_idempotency::{
     Fingerprint, MemoryStore, Mismatch, RecordKey, StoreErrorKind, StoreVerb,
-    store::{Binding, Claim, Claimed, Finished, Front, Granted, Issue, Operator, Release, Settlement, Store},
-    testing::{Faults, FaultyStore, suite},
+    store::{Binding, Caller, Claim, Claimed, Finished, Front, Issue, Operator, Release, Settlement, Store},
+    testing::{Faults, FaultyStore, ManualClock, suite},
 };
 
-use crate::moody::{Mood, Moody};
+use crate::{
+    moody::{Mood, Moody},
+    stalling::{Over, Stalling},
+};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
@@ -47,6 +51,10 @@ async fn settled(store: &impl Store, key: &RecordKey, payload: &'static str, ret
     assert!(matches!(store.claim(key, &first).await.unwrap(), Claimed::Granted(_)));
     let settlement = Settlement::new(first.claimant, Some(payload.into()), retention);
     assert!(matches!(store.settle(key, &settlement).await.unwrap(), Finished::Done));
+}
+
+async fn granted(store: &impl Store, claim: &Claim) {
+    assert!(matches!(store.claim(&key(), claim).await.unwrap(), Claimed::Granted(granted) if granted.attempt == 1));
 }
 
 async fn replays(store: &impl Store, key: &RecordKey, payload: &'static str) {
@@ -97,6 +105,8 @@ async fn a_front_judges_as_the_store_does() {
     let mut other = claim();
     other.fingerprint = Fingerprint::from_parts(1, [7; 32]);
     assert_eq!(store.claim(&key(), &other).await.unwrap(), Claimed::Mismatch(Mismatch::Fingerprint));
+    other.caller = Caller::from_parts(1, [7; 16]);
+    assert_eq!(store.claim(&key(), &other).await.unwrap(), Claimed::Mismatch(Mismatch::Caller));
     let token = token_claim(&Binding::new("order", None));
     assert_eq!(store.claim(&key(), &token).await.unwrap(), Claimed::Foreign);
     assert_eq!(calls.calls(StoreVerb::Claim), 2);
@@ -108,7 +118,7 @@ async fn a_spent_token_is_bound_in_the_front_too() {
     let (ann, bob) = (Binding::new("order", Some("ann")), Binding::new("order", Some("bob")));
     store.issue(&key(), &Issue::new(ann.clone(), HOUR)).await.unwrap();
     let first = token_claim(&ann);
-    assert_eq!(store.claim(&key(), &first).await.unwrap(), Claimed::Granted(Granted::new(1, false)));
+    granted(&store, &first).await;
     store.settle(&key(), &Settlement::new(first.claimant, None, HOUR)).await.unwrap();
     for _ in 0..3 {
         let again = token_claim(&ann);
@@ -153,12 +163,12 @@ async fn a_copy_ends_before_its_record() {
     advance(3 * SECOND).await;
     replays(&store, &key(), "kept").await;
     let copy = front.inner.inspect(&key()).await.unwrap().unwrap();
-    assert_eq!(copy.expires_in, Duration::from_millis(1850));
+    assert_eq!(copy.expires_in, Duration::from_millis(1950));
     advance(Duration::from_millis(1990)).await;
     replays(&store, &key(), "kept").await;
-    assert!(front.inner.inspect(&key()).await.unwrap().is_none());
+    assert_eq!(front.inner.stats().await.unwrap().settled, 0);
     advance(Duration::from_millis(10)).await;
-    assert_eq!(store.claim(&key(), &claim()).await.unwrap(), Claimed::Granted(Granted::new(1, false)));
+    granted(&store, &claim()).await;
 }
 
 /// Each step of copying takes as long as it may; the copy is gone with its record all the same.
@@ -172,6 +182,50 @@ async fn a_copy_that_was_made_slowly_ends_before_its_record() {
     let (copy, record) =
         (front.inspect(&key()).await.unwrap().unwrap(), behind.inspect(&key()).await.unwrap().unwrap());
     assert!(copy.expires_in < record.expires_in, "{copy:?} {record:?}");
+}
+
+/// The process stands still for a minute over an answer, of the front's claim or of the record behind: no copy is made that
+/// would answer in the place of the record that has come meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_a_stall_has_made_old_is_none() {
+    for over in [Over::Claim, Over::Inspect] {
+        let clock = ManualClock::new();
+        let (front, behind) = (Stalling::new(&clock), Stalling::new(&clock));
+        let store = Front::new(front.clone(), behind.clone());
+        settled(&store, &key(), "first", 30 * SECOND).await;
+        clock.advance(25 * SECOND);
+        match over {
+            Over::Claim => front.stall(over),
+            Over::Inspect => behind.stall(over),
+        }
+        replays(&store, &key(), "first").await;
+        assert!(behind.inner.inspect(&key()).await.unwrap().is_none(), "{over:?}");
+        settled(&behind.inner, &key(), "second", 30 * SECOND).await;
+        replays(&store, &key(), "second").await;
+    }
+}
+
+/// Between a duplicate's claim and the look at its record, the key became another request's.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_has_become_another_one_is_not_copied() {
+    let (front, behind) = (FaultyStore::new(MemoryStore::new()), MemoryStore::new());
+    let store = Front::new(front.clone(), behind.clone());
+    settled(&store, &key(), "first", HOUR).await;
+    let gate = front.faults().on(StoreVerb::Claim).once().hold();
+    let duplicate = tokio::spawn({
+        let store = store.clone();
+        async move { replays(&store, &key(), "first").await }
+    });
+    gate.reached(1).await;
+    assert!(behind.forget(&key()).await.unwrap());
+    let mut other = claim();
+    other.fingerprint = Fingerprint::from_parts(1, [7; 32]);
+    assert!(matches!(behind.claim(&key(), &other).await.unwrap(), Claimed::Granted(_)));
+    behind.settle(&key(), &Settlement::new(other.claimant, Some("second".into()), HOUR)).await.unwrap();
+    gate.open();
+    duplicate.await.unwrap();
+    assert_eq!(front.inner().stats().await.unwrap().settled, 0);
+    assert_eq!(store.claim(&key(), &claim()).await.unwrap(), Claimed::Mismatch(Mismatch::Fingerprint));
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,7 +247,7 @@ async fn what_is_forgotten_through_the_front_is_forgotten_at_once() {
     settled(&store, &key(), "first", HOUR).await;
     replays(&store, &key(), "first").await;
     assert!(store.forget(&key()).await.unwrap());
-    assert_eq!(store.claim(&key(), &claim()).await.unwrap(), Claimed::Granted(Granted::new(1, false)));
+    granted(&store, &claim()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,7 +321,7 @@ async fn crowds() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_copied_where_no_time_is_left() {
     let (store, front, _, _) = pair();
-    let store = store.at_most(Duration::from_millis(150));
+    let store = store.at_most(Duration::from_millis(50));
     settled(&store, &key(), "kept", HOUR).await;
     replays(&store, &key(), "kept").await;
     assert_eq!(front.inner.stats().await.unwrap().settled, 0);

@@ -1,10 +1,13 @@
 use std::time::Duration;
 
-use tokio::time::timeout;
+use bytes::Bytes;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     store::{Claimed, Operator, StoreFuture},
-    value::{Claim, Head, Issue, Record, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge},
+    value::{
+        Claim, Claimant, Head, Issue, Record, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge,
+    },
 };
 
 use super::Front;
@@ -29,36 +32,49 @@ impl<F: Operator, S: Operator> Front<F, S> {
 
     /// Copies the record that a claim behind found settled. One caller at a time does so for a key.
     ///
-    /// No copy may outlive its record, nor `at_most`. Its life counts from when the front settles it, and that is at most
-    /// three limits after the record was read: one for reading it, one for the answer to the front's claim, and one in
-    /// which that claim can be settled at all.
-    pub(super) async fn keep(&self, key: &RecordKey, claimed: &Claimed) {
-        if !matches!(claimed, Claimed::Settled(_)) || self.rest.is_on() {
+    /// No copy may outlive its record, nor `at_most`, however long this process stands still between two of the steps. So
+    /// the front is claimed first, for one limit of its own clock, then the record is read, and then the front's claim is
+    /// settled, which fails once the limit is over. What was read is less than a limit old by then, and so much is taken off.
+    pub(super) async fn keep(&self, key: &RecordKey, claim: &Claim, claimed: &Claimed) {
+        if !matches!(claimed, Claimed::Settled(_)) || self.rest.is_on() || self.at_most <= self.limit {
             return;
         }
         let Some(_turn) = self.filling.enter(key) else { return };
-        let Ok(Ok(Some(record))) = timeout(self.limit, self.behind.inspect(key)).await else { return };
-        let life = self.at_most.min(record.expires_in).saturating_sub(self.limit.saturating_mul(3));
-        if record.state == State::Settled && !life.is_zero() {
-            self.in_time(StoreFuture::new(self.copy(key, &record, life))).await;
+        let end = Instant::now() + self.limit;
+        let copy = self.copy_of(claim);
+        let claimed = self.in_time(StoreFuture::new(self.claim_before(key, &copy))).await;
+        if !matches!(claimed, Some(Claimed::Granted(_))) {
+            return;
+        }
+        let Ok(Ok(Some(record))) = timeout_at(end, self.behind.inspect(key)).await else { return };
+        // It may be another record by now.
+        let life = self.at_most.min(record.expires_in).saturating_sub(self.limit);
+        if life.is_zero() || judge(Some(&head(&record)), claim, 0) != Verdict::Settled {
+            return;
+        }
+        let settlement = Settlement::new(copy.claimant, record.payload, life);
+        if let Ok(Err(error)) = timeout_at(end, self.before.settle(key, &settlement)).await {
+            self.rest_after(&error);
         }
     }
 
-    async fn copy(&self, key: &RecordKey, record: &Record, life: Duration) -> Result<(), StoreError> {
-        if let Some(binding) = &record.binding {
-            self.before.issue(key, &Issue::new(binding.clone(), life)).await?;
+    /// The front's own claim on the key of a duplicate, for as long as a copy may take to be made.
+    fn copy_of(&self, claim: &Claim) -> Claim {
+        Claim {
+            claimant: Claimant::random(),
+            lease: self.limit,
+            horizon: self.limit,
+            at_most_once: false,
+            note: Bytes::new(),
+            ..claim.clone()
         }
-        let claim = Claim {
-            fingerprint: record.fingerprint,
-            caller: record.caller,
-            issued: record.binding.clone(),
-            ..Claim::new(self.limit, self.limit)
-        };
-        if let Claimed::Granted(_) = self.before.claim(key, &claim).await? {
-            let settlement = Settlement::new(claim.claimant, record.payload.clone(), life);
-            self.before.settle(key, &settlement).await?;
+    }
+
+    async fn claim_before(&self, key: &RecordKey, copy: &Claim) -> Result<Claimed, StoreError> {
+        if let Some(binding) = &copy.issued {
+            self.before.issue(key, &Issue::new(binding.clone(), self.limit)).await?;
         }
-        Ok(())
+        self.before.claim(key, copy).await
     }
 
     /// Drops the copy of a record that was changed behind by an operator.
@@ -73,16 +89,20 @@ impl<F: Operator, S: Operator> Front<F, S> {
         match timeout(self.limit, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {
-                // The others say nothing about other records.
-                if !matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::Corrupt) {
-                    self.rest.begin(&error);
-                }
+                self.rest_after(&error);
                 None
             }
             Err(_) => {
                 self.rest.begin(&"no answer in time");
                 None
             }
+        }
+    }
+
+    fn rest_after(&self, error: &StoreError) {
+        // The others say nothing about other records.
+        if !matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::Corrupt) {
+            self.rest.begin(error);
         }
     }
 }
@@ -92,6 +112,9 @@ fn head(record: &Record) -> Head<'_> {
     Head {
         fingerprint: record.fingerprint,
         caller: record.caller,
+        caller_is_new: record.caller_is_new,
+        secret: record.secret,
+        origin: record.origin,
         at_most_once: record.at_most_once,
         takeover: record.takeover,
         lease_ends: millis(record.lease_left),

@@ -58,7 +58,8 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// - Who may run is decided behind, always. The front judges by the same function, [`judge`](super::judge), and is
 ///   believed only where that finds a settled record.
-/// - A copy ends before its record does.
+/// - A copy ends before its record does, also if the process stands still while it copies. The front's clock and the
+///   one behind are never compared; both have to run at the same speed.
 /// - A front that fails, or does not answer within its [time](Self::front_timeout), is passed over, and left alone for the
 ///   second that follows. Nothing but an event of `tracing` tells of it.
 /// - A front without room copies nothing more until copies end.
@@ -97,14 +98,16 @@ impl<F, S> Front<F, S> {
     /// How long the front answers for a record before it asks behind again. Default: ten seconds.
     ///
     /// It is how long a record that was forgotten behind may still be replayed. Where nobody forgets records, and
-    /// nothing behind can lose them, it may be as long as one likes. Three times the [`front_timeout`](Self::front_timeout)
-    /// are taken off, for what may be under way; if nothing is left, nothing is copied.
+    /// nothing behind can lose them, it may be as long as one likes. One [`front_timeout`](Self::front_timeout)
+    /// is taken off, for what may be under way; if nothing is left, nothing is copied.
     #[must_use]
     pub fn at_most(self, life: Duration) -> Self {
         Self { at_most: life, ..self }
     }
 
-    /// How long a claim waits for the front, and again for a record to be copied into it. Default: 50 milliseconds.
+    /// Sets how long a claim waits for the front, and again for a record to be copied into it. Default: 50 milliseconds.
+    ///
+    /// A copy that cannot be made in this time, reading the record behind included, is not made.
     #[must_use]
     pub fn front_timeout(self, limit: Duration) -> Self {
         Self { limit, ..self }
@@ -133,7 +136,7 @@ impl<F: Operator, S: Operator> Store for Front<F, S> {
                 return Ok(answer);
             }
             let claimed = self.behind.claim(key, claim).await?;
-            self.keep(key, &claimed).await;
+            self.keep(key, claim, &claimed).await;
             Ok(claimed)
         })
     }

@@ -16,7 +16,7 @@ impl<F: Operator, S: Operator + TransactionalStore> TransactionalStore for Front
             }
             let entered = self.behind.enter(key, claim).await?;
             if let Entered::Refused(claimed) = &entered {
-                self.keep(key, claimed).await;
+                self.keep(key, claim, claimed).await;
             }
             Ok(entered)
         })
