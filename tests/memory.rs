@@ -63,3 +63,70 @@ async fn with_a_manual_clock() {
     let store = MemoryStore::builder().clock(clock.clone()).build();
     suite::run(&Manual { clock, store }).await;
 }
+
+#[cfg(feature = "tracing")]
+mod dropped {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use tower_idempotency::{
+        MemoryStore, RecordKey,
+        store::{Claim, Release, Settlement, Store},
+    };
+    use tracing::{Event, Level, Subscriber};
+    use tracing_subscriber::{
+        Layer,
+        layer::{Context, SubscriberExt},
+        registry,
+    };
+
+    use super::Duration;
+
+    #[derive(Clone, Default)]
+    struct Warnings(Arc<AtomicUsize>);
+
+    impl<S: Subscriber> Layer<S> for Warnings {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            if *event.metadata().level() == Level::WARN {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// How many warnings come when a store is dropped that some claims were made in, which ended like this.
+    async fn warnings(end: impl AsyncFn(&MemoryStore, &RecordKey, &Claim)) -> usize {
+        let store = MemoryStore::new();
+        for number in 0..3 {
+            let key = RecordKey::new("/orders", None, &number.to_string()).unwrap();
+            let claim = Claim::new(Duration::from_secs(30), Duration::from_secs(300));
+            store.claim(&key, &claim).await.unwrap();
+            end(&store, &key, &claim).await;
+        }
+        let warnings = Warnings::default();
+        tracing::subscriber::with_default(registry().with(warnings.clone()), || {
+            drop(store.clone());
+            assert_eq!(warnings.0.load(Ordering::SeqCst), 0, "another handle is left");
+            drop(store);
+        });
+        warnings.0.load(Ordering::SeqCst)
+    }
+
+    #[tokio::test]
+    async fn one_warning_tells_of_operations_that_ran() {
+        assert_eq!(warnings(async |_, _, _| {}).await, 1);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_said_of_what_has_ended() {
+        let day = Duration::from_secs(86_400);
+        let settled = async |store: &MemoryStore, key: &RecordKey, claim: &Claim| {
+            store.settle(key, &Settlement::new(claim.claimant, None, day)).await.unwrap();
+        };
+        let released = async |store: &MemoryStore, key: &RecordKey, claim: &Claim| {
+            store.release(key, &Release::new(claim.claimant, day)).await.unwrap();
+        };
+        assert_eq!((warnings(settled).await, warnings(released).await), (0, 0));
+    }
+}

@@ -47,8 +47,12 @@ pub enum StoreErrorKind {
     Unavailable,
     /// The store did not answer in time. What was asked may have taken effect.
     Timeout,
-    /// The store has no room for another record.
+    /// The store has no room for another record. Nothing was changed.
     Full,
+    /// The scope of the key holds as many records as it may. Nothing was changed.
+    TooManyKeys,
+    /// What was to be kept is larger than the store takes, now and later. Nothing was changed.
+    TooLarge,
     /// The store refuses for good: a wrong password, a missing table, a version that is too old.
     Misconfigured,
     /// What the store holds cannot be read.
@@ -71,7 +75,9 @@ pub struct StoreError {
 impl StoreError {
     /// An error of a kind, with a message for operators. The message must hold no key and no secret.
     pub fn new(kind: StoreErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into(), without_effect: kind == StoreErrorKind::Full, source: None }
+        let without_effect =
+            matches!(kind, StoreErrorKind::Full | StoreErrorKind::TooManyKeys | StoreErrorKind::TooLarge);
+        Self { kind, message: message.into(), without_effect, source: None }
     }
 
     /// Keeps the driver's error.
@@ -90,7 +96,8 @@ impl StoreError {
         self
     }
 
-    /// Whether what was asked is known not to have taken effect. It is for [`Full`](StoreErrorKind::Full).
+    /// Returns whether what was asked is known not to have taken effect. It is for [`Full`](StoreErrorKind::Full),
+    /// [`TooManyKeys`](StoreErrorKind::TooManyKeys) and [`TooLarge`](StoreErrorKind::TooLarge).
     #[must_use]
     pub fn is_without_effect(&self) -> bool {
         self.without_effect
@@ -105,7 +112,7 @@ impl StoreError {
     /// Whether the same call may succeed a little later: any but those that last.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        !matches!(self.kind, StoreErrorKind::Misconfigured | StoreErrorKind::Corrupt)
+        !matches!(self.kind, StoreErrorKind::Misconfigured | StoreErrorKind::Corrupt | StoreErrorKind::TooLarge)
     }
 }
 

@@ -1,8 +1,9 @@
 use std::{fmt, sync::Arc};
 
-use super::{Clock, MemoryStore, clock::Started, shards::Memory};
+use super::{Clock, MemoryStore, clock::Started, room::Room, shards::Memory};
 
 const CAPACITY: usize = 1_000_000;
+const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Slots are numbers of 32 bits, and one of them means none.
 const MAX_CAPACITY: usize = u32::MAX as usize - 64;
@@ -11,15 +12,17 @@ const MAX_CAPACITY: usize = u32::MAX as usize - 64;
 #[must_use = "a store is made by `build`"]
 pub struct MemoryStoreBuilder {
     capacity: usize,
+    max_bytes: usize,
+    share: Option<usize>,
     clock: Option<Box<dyn Clock>>,
 }
 
 impl MemoryStoreBuilder {
     pub(super) fn new() -> Self {
-        Self { capacity: CAPACITY, clock: None }
+        Self { capacity: CAPACITY, max_bytes: MAX_BYTES, share: None, clock: None }
     }
 
-    /// How many records the store holds at most, over all namespaces. Default: 1,000,000.
+    /// Sets how many records the store holds at most, over all namespaces. Default: 1,000,000.
     ///
     /// See [Room](MemoryStore#room) for what that means in bytes. More than four billion are not possible, and are
     /// taken for four billion.
@@ -27,21 +30,45 @@ impl MemoryStoreBuilder {
         Self { capacity: records.min(MAX_CAPACITY), ..self }
     }
 
-    /// Whose time it is. Default: the wall clock at the store's birth, and Tokio's time from then on.
+    /// Sets how many bytes the records keep at most, over all namespaces: their keys, answers and notes. Default: 256 MiB.
+    ///
+    /// A store that is full of bytes refuses new keys as one that is full of records does. An answer that does not fit in any
+    /// more is not kept: its record becomes a tombstone, so that the operation is not run again, and a duplicate hears
+    /// that the answer was not retained. See [Room](MemoryStore#room).
+    pub fn max_bytes(self, bytes: usize) -> Self {
+        Self { max_bytes: bytes, ..self }
+    }
+
+    /// Sets how many records one scope may hold at most: of a tenant, a user, or whatever the layers' `scope` says. Default:
+    /// as many as there is room for.
+    ///
+    /// A scope that holds so many is refused new keys with [`TooManyKeys`](crate::StoreErrorKind::TooManyKeys), 429
+    /// `too-many-keys` on the wire, and all others go on. A stored token counts for its principal. Released records do not
+    /// count, nor do those without a scope or a principal.
+    pub fn share_per_scope(self, records: usize) -> Self {
+        Self { share: Some(records), ..self }
+    }
+
+    /// Sets whose time it is. Default: the wall clock at the store's birth, and Tokio's time from then on.
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
     }
 
-    /// The store.
+    /// Builds the store.
     #[must_use]
     pub fn build(self) -> MemoryStore {
         let clock = self.clock.unwrap_or_else(|| Box::new(Started::now()));
-        MemoryStore { memory: Arc::new(Memory::new(self.capacity, clock)), namespace: 0 }
+        let room = Room::new(self.capacity, self.max_bytes, self.share);
+        MemoryStore { memory: Arc::new(Memory::new(room, clock)), namespace: 0 }
     }
 }
 
 impl fmt::Debug for MemoryStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStoreBuilder").field("capacity", &self.capacity).finish_non_exhaustive()
+        f.debug_struct("MemoryStoreBuilder")
+            .field("capacity", &self.capacity)
+            .field("max_bytes", &self.max_bytes)
+            .field("share_per_scope", &self.share)
+            .finish_non_exhaustive()
     }
 }

@@ -6,10 +6,13 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::value::{Binding, Caller, Claim, Claimant, Fingerprint, Granted, Head, Origin, Record, RecordKey, State};
+use crate::value::{
+    Binding, Caller, Claim, Claimant, Fingerprint, Granted, Head, Origin, Record, RecordKey, SecretNumber, State,
+};
 
 use super::{
     moment::{FOREVER, Moment, later},
+    room::Weight,
     text::{Layout, Marks, Tail, join},
 };
 
@@ -38,6 +41,19 @@ pub(super) struct Extra {
 struct Token {
     binding: Binding,
     expires: u64,
+}
+
+impl Extra {
+    fn bytes(&self) -> usize {
+        let token = self.token.as_ref().map_or(0, Token::bytes);
+        self.note.len() + self.payload.as_ref().map_or(0, Bytes::len) + token
+    }
+}
+
+impl Token {
+    fn bytes(&self) -> usize {
+        self.binding.purpose.len() + self.binding.principal.as_ref().map_or(0, |principal| principal.len())
+    }
 }
 
 /// A record as it is kept. There may be millions, so every byte counts; see the test on its size.
@@ -105,6 +121,13 @@ impl Entry {
         mem::replace(&mut self.extra, extra).map(|old| *old)
     }
 
+    /// How many bytes more it takes once it is the claim's.
+    pub(super) fn growth(&self, claim: &Claim, granted: &Granted) -> usize {
+        let token = self.token().map_or(0, Token::bytes);
+        let granted = self.key().len() + Marks::of(claim, granted).bytes() + claim.note.len() + token;
+        granted.saturating_sub(self.bytes())
+    }
+
     pub(super) fn renew(&mut self, claim: &Claim, now: u64) {
         self.mark = Moment::new(later(now, claim.lease));
         self.expires = Moment::new(later(now, claim.lease.max(claim.horizon)));
@@ -141,7 +164,7 @@ impl Entry {
         let mut marks = self.marks();
         self.attempt = self.attempt.saturating_sub(1);
         if self.attempt == 0 {
-            marks.origin = Origin::NONE;
+            (marks.secret, marks.origin) = (SecretNumber::NONE, Origin::NONE);
         }
         if self.flags & CALLER_IS_NEW != 0 {
             marks.caller = Caller::NONE;
@@ -168,6 +191,23 @@ impl Entry {
             1 => State::Running,
             2 => State::Settled,
             _ => State::Released,
+        }
+    }
+
+    /// How many bytes are kept for it beside its fixed size: key, note, payload and whatever few records have.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len() + self.extra.as_ref().map_or(0, |extra| extra.bytes())
+    }
+
+    pub(super) fn weight(&self) -> Weight {
+        Weight { state: self.state(), bytes: self.bytes() }
+    }
+
+    /// Shows whose share it counts to, if it is anybody's: a token its principal's, another record its scope's.
+    pub(super) fn with_scope<T>(&self, see: impl FnOnce(&str) -> T) -> Option<T> {
+        match self.token() {
+            Some(token) => token.binding.principal.as_deref().map(see),
+            None => RecordKey::from_bytes(self.key())?.scope().map(see),
         }
     }
 

@@ -1,11 +1,13 @@
 mod builder;
 mod clock;
+mod dropped;
 mod entry;
 mod moment;
 mod operator;
 mod room;
 mod shard;
 mod shards;
+mod share;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
 use self::{
+    room::Full,
     shards::{Memory, Name},
     waiters::{Watch, wait},
 };
@@ -141,6 +144,8 @@ impl fmt::Debug for MemoryStore {
         f.debug_struct("MemoryStore")
             .field("records", &self.memory.room.used())
             .field("capacity", &self.memory.room.capacity())
+            .field("bytes", &self.memory.room.bytes())
+            .field("max_bytes", &self.memory.room.max_bytes())
             .finish_non_exhaustive()
     }
 }
@@ -148,12 +153,12 @@ impl fmt::Debug for MemoryStore {
 impl Store for MemoryStore {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         let name = self.name(key);
-        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.issue(&name, issue)))
+        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.issue(&name, issue)).map_err(Full::of_a_key))
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
         let name = self.name(key);
-        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.claim(&name, claim)))
+        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.claim(&name, claim)).map_err(Full::of_a_key))
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
@@ -163,7 +168,9 @@ impl Store for MemoryStore {
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.settle(&name, settlement))))
+        StoreFuture::ready(
+            self.memory.roomy(name.shard, |turn| turn.settle(&name, settlement)).map_err(Full::of_an_answer),
+        )
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {

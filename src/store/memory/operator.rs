@@ -5,7 +5,7 @@ use crate::{
     },
 };
 
-use super::{MemoryStore, entry::Entry};
+use super::{MemoryStore, entry::Entry, room::Full};
 
 /// How many slots are looked at before a lock is let go.
 const AT_ONCE: u32 = 256;
@@ -38,8 +38,8 @@ impl Operator for MemoryStore {
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
-        let now = self.memory.now();
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, now, |turn| turn.settle_as(&name, seen, settlement))))
+        let settled = self.memory.roomy(name.shard, |turn| turn.settle_as(&name, seen, settlement));
+        StoreFuture::ready(settled.map_err(Full::of_an_answer))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {

@@ -1,42 +1,190 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the records of all shards. Both counts change only while the shard of the record in question is locked.
+use crate::value::{State, StoreError, StoreErrorKind};
+
+use super::{entry::Entry, share::Shares};
+
+/// Counts the records of all shards, and the bytes of what they keep. A count changes only while the shard of the record in
+/// question is locked.
 #[repr(align(128))]
 pub(super) struct Room {
     used: AtomicUsize,
+    bytes: AtomicUsize,
     released: AtomicUsize,
+    issued: AtomicUsize,
+    issued_bytes: AtomicUsize,
     capacity: usize,
+    max_bytes: usize,
+    shares: Option<Shares>,
+}
+
+/// What is missing for a record, or for what is to be kept in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// Room for one more record.
+    Records,
+    /// Room for so many more bytes.
+    Bytes(usize),
+    /// Room for one more token, of so many bytes.
+    Tokens(usize),
+    /// Room in what the scope of the record may hold.
+    Share,
+}
+
+impl Full {
+    /// Says that a key was not taken.
+    #[cold]
+    pub(super) fn of_a_key(self) -> StoreError {
+        let (kind, message) = match self {
+            Self::Records => (StoreErrorKind::Full, "the memory store has no room for another record; see `capacity`"),
+            Self::Bytes(_) => {
+                (StoreErrorKind::Full, "the memory store has no bytes left for a record; see `max_bytes`")
+            }
+            Self::Tokens(_) => (
+                StoreErrorKind::Full,
+                "unclaimed tokens hold half of the memory store, and more are not issued; see `capacity` and \
+                 `share_per_scope`, or sign tokens instead of storing them",
+            ),
+            Self::Share => (
+                StoreErrorKind::TooManyKeys,
+                "a scope holds as many records of the memory store as it may; see `share_per_scope`",
+            ),
+        };
+        StoreError::new(kind, message)
+    }
+
+    /// Says that an answer cannot be kept.
+    #[cold]
+    pub(super) fn of_an_answer(self) -> StoreError {
+        match self {
+            Self::Bytes(bytes) => {
+                let message = format!("the memory store has no room for an answer of {bytes} bytes; see `max_bytes`");
+                StoreError::new(StoreErrorKind::TooLarge, message)
+            }
+            other => other.of_a_key(),
+        }
+    }
+}
+
+/// What a record counts for.
+#[derive(Clone, Copy)]
+pub(super) struct Weight {
+    pub(super) state: State,
+    pub(super) bytes: usize,
 }
 
 impl Room {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { used: AtomicUsize::new(0), released: AtomicUsize::new(0), capacity }
+    pub(super) fn new(capacity: usize, max_bytes: usize, share: Option<usize>) -> Self {
+        Self {
+            used: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            released: AtomicUsize::new(0),
+            issued: AtomicUsize::new(0),
+            issued_bytes: AtomicUsize::new(0),
+            capacity,
+            max_bytes,
+            shares: share.map(Shares::new),
+        }
     }
 
-    /// Takes room for one record, if there is any.
-    pub(super) fn take(&self) -> bool {
-        let more = |used| (used < self.capacity).then_some(used + 1);
-        self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    /// Takes room for a record, if there is any.
+    pub(super) fn take(&self, entry: &Entry) -> Result<(), Full> {
+        let bytes = entry.bytes();
+        if entry.state() == State::Issued {
+            self.take_token(bytes)?;
+        }
+        let taken =
+            self.take_record(bytes).and_then(|()| self.take_share(entry).inspect_err(|_| self.give_record(bytes)));
+        if taken.is_err() && entry.state() == State::Issued {
+            self.give_token(bytes);
+        }
+        taken
     }
 
-    pub(super) fn give_back(&self) {
-        self.used.fetch_sub(1, Ordering::AcqRel);
+    /// Takes room for more bytes in a record.
+    pub(super) fn grow(&self, bytes: usize) -> Result<(), Full> {
+        if bytes == 0 || add(&self.bytes, bytes, self.max_bytes) { Ok(()) } else { Err(Full::Bytes(bytes)) }
     }
 
-    pub(super) fn is_free(&self) -> bool {
-        self.used.load(Ordering::Acquire) < self.capacity
+    /// Gives bytes back.
+    pub(super) fn shrink(&self, bytes: usize) {
+        if bytes > 0 {
+            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes a place in the share of a record that was released and runs again.
+    pub(super) fn take_share(&self, entry: &Entry) -> Result<(), Full> {
+        match &self.shares {
+            Some(shares) if !shares.take(entry) => Err(Full::Share),
+            _ => Ok(()),
+        }
+    }
+
+    /// A record has changed, for which so many bytes more were taken at most.
+    pub(super) fn changed(&self, entry: &Entry, was: Weight, growth: usize) {
+        let is = entry.weight();
+        self.shrink((was.bytes + growth).saturating_sub(is.bytes));
+        if was.state == is.state {
+            return;
+        }
+        match was.state {
+            State::Released => drop(self.released.fetch_sub(1, Ordering::AcqRel)),
+            State::Issued => self.give_token(was.bytes),
+            _ => {}
+        }
+        match is.state {
+            State::Released => {
+                self.released.fetch_add(1, Ordering::AcqRel);
+                self.give_share(entry);
+            }
+            State::Issued => {
+                // A token that was issued before is not refused when it comes back.
+                self.issued.fetch_add(1, Ordering::AcqRel);
+                self.issued_bytes.fetch_add(is.bytes, Ordering::AcqRel);
+            }
+            _ => {}
+        }
+    }
+
+    /// A record is gone.
+    pub(super) fn give_back(&self, entry: &Entry) {
+        let weight = entry.weight();
+        self.give_record(weight.bytes);
+        match weight.state {
+            State::Released => drop(self.released.fetch_sub(1, Ordering::AcqRel)),
+            State::Issued => self.give_token(weight.bytes),
+            _ => {}
+        }
+        if weight.state != State::Released {
+            self.give_share(entry);
+        }
+    }
+
+    /// Whether there is, by now, what was missing.
+    pub(super) fn has(&self, missing: Full) -> bool {
+        match missing {
+            Full::Records => self.used() < self.capacity,
+            Full::Bytes(bytes) => fits(&self.bytes, bytes, self.max_bytes),
+            Full::Tokens(bytes) => {
+                fits(&self.issued, 1, half(self.capacity)) && fits(&self.issued_bytes, bytes, half(self.max_bytes))
+            }
+            Full::Share => false,
+        }
+    }
+
+    /// Whether there would be what is missing, were the store empty.
+    pub(super) fn could_have(&self, missing: Full) -> bool {
+        match missing {
+            Full::Records => self.capacity > 0,
+            Full::Bytes(bytes) => bytes <= self.max_bytes,
+            Full::Tokens(bytes) => self.capacity > 0 && bytes <= half(self.max_bytes),
+            Full::Share => true,
+        }
     }
 
     pub(super) fn has_released(&self) -> bool {
         self.released.load(Ordering::Acquire) > 0
-    }
-
-    pub(super) fn add_released(&self) {
-        self.released.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(super) fn remove_released(&self) {
-        self.released.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(super) fn used(&self) -> usize {
@@ -46,4 +194,69 @@ impl Room {
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds_no_token(&self) -> bool {
+        self.issued.load(Ordering::Acquire) == 0 && self.issued_bytes.load(Ordering::Acquire) == 0
+    }
+
+    fn take_record(&self, bytes: usize) -> Result<(), Full> {
+        if !add(&self.used, 1, self.capacity) {
+            return Err(Full::Records);
+        }
+        if !add(&self.bytes, bytes, self.max_bytes) {
+            self.used.fetch_sub(1, Ordering::AcqRel);
+            return Err(Full::Bytes(bytes));
+        }
+        Ok(())
+    }
+
+    fn give_record(&self, bytes: usize) {
+        self.used.fetch_sub(1, Ordering::AcqRel);
+        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    fn take_token(&self, bytes: usize) -> Result<(), Full> {
+        if !add(&self.issued, 1, half(self.capacity)) {
+            return Err(Full::Tokens(bytes));
+        }
+        if !add(&self.issued_bytes, bytes, half(self.max_bytes)) {
+            self.issued.fetch_sub(1, Ordering::AcqRel);
+            return Err(Full::Tokens(bytes));
+        }
+        Ok(())
+    }
+
+    fn give_token(&self, bytes: usize) {
+        self.issued.fetch_sub(1, Ordering::AcqRel);
+        self.issued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    fn give_share(&self, entry: &Entry) {
+        if let Some(shares) = &self.shares {
+            shares.give_back(entry);
+        }
+    }
+}
+
+/// What tokens that nobody has claimed may take of a whole, so that a flood of them leaves room for what runs.
+fn half(whole: usize) -> usize {
+    whole.div_ceil(2)
+}
+
+fn fits(count: &AtomicUsize, more: usize, most: usize) -> bool {
+    count.load(Ordering::Acquire).saturating_add(more) <= most
+}
+
+fn add(count: &AtomicUsize, more: usize, most: usize) -> bool {
+    let sum = |count: usize| count.checked_add(more).filter(|&sum| sum <= most);
+    count.fetch_update(Ordering::AcqRel, Ordering::Acquire, sum).is_ok()
 }

@@ -97,6 +97,12 @@ impl Shard {
         self.released.first()
     }
 
+    /// How many records run, abandoned ones included.
+    pub(super) fn running(&self) -> usize {
+        let entries = (0..self.slab.end()).filter_map(|slot| self.slab.get(slot));
+        entries.filter(|entry| entry.state() == State::Running && entry.expires() > self.now).count()
+    }
+
     #[cfg(test)]
     pub(super) fn index_capacity(&self) -> usize {
         self.index.capacity()

@@ -4,9 +4,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError, TryLockError},
 };
 
-use crate::value::{RecordKey, StoreError, StoreErrorKind};
+use crate::value::RecordKey;
 
-use super::{Clock, moment::FOREVER, room::Room, shard::Shard, turn::Turn};
+use super::{
+    Clock,
+    moment::FOREVER,
+    room::{Full, Room},
+    shard::Shard,
+    turn::Turn,
+};
 
 /// A power of two.
 const SHARDS: usize = 64;
@@ -40,10 +46,10 @@ pub(super) struct Name<'a> {
 }
 
 impl Memory {
-    pub(super) fn new(capacity: usize, clock: Box<dyn Clock>) -> Self {
+    pub(super) fn new(room: Room, clock: Box<dyn Clock>) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Aligned(Mutex::new(Shard::new()))).collect(),
-            room: Room::new(capacity),
+            room,
             hasher: RandomState::new(),
             clock,
             namespaces: Mutex::default(),
@@ -93,6 +99,12 @@ impl Memory {
         self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many records run, as of the latest call.
+    pub(super) fn running(&mut self) -> usize {
+        let shards = self.shards.iter_mut().map(|shard| shard.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        shards.map(|shard| shard.running()).sum()
+    }
+
     /// Locks a shard for a call at `now`.
     pub(super) fn enter(&self, shard: usize, now: u64) -> Turn<'_> {
         Turn::new(self, self.lock(shard), now)
@@ -111,19 +123,17 @@ impl Memory {
         answer
     }
 
-    /// Carries out a verb that may need room for a record.
+    /// Carries out a verb that may need room: for a record, or for what it is to keep.
     pub(super) fn roomy<T>(
         &self,
         shard: usize,
         mut verb: impl FnMut(&mut Turn<'_>) -> Result<T, Full>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, Full> {
         let now = self.now();
         loop {
-            if let Ok(answer) = self.verb(shard, now, &mut verb) {
-                return Ok(answer);
-            }
-            if !self.make_room(shard, now) {
-                return Err(StoreError::new(StoreErrorKind::Full, "the memory store has no room for another record"));
+            match self.verb(shard, now, &mut verb) {
+                Err(missing) if self.make_room(missing, shard, now) => {}
+                answer => return answer,
             }
         }
     }
@@ -137,16 +147,21 @@ impl Memory {
         Turn::new(self, guard, now).expire(BUDGET, BUDGET);
     }
 
-    /// Makes room for one record, if nothing but expired and released ones has to go for it.
+    /// Makes room, if nothing but expired and released records has to go for it. It may not suffice yet.
     ///
     /// What has expired stands first where it is looked for, unless records expire in quite another order than they
     /// came in. Only then, and before the store is said to be full, all that may have expired is looked at.
-    fn make_room(&self, first: usize, now: u64) -> bool {
+    fn make_room(&self, missing: Full, first: usize, now: u64) -> bool {
+        if !self.room.could_have(missing) {
+            return false;
+        }
         let shards = || (first..first + SHARDS).map(|shard| shard % SHARDS);
+        // Released records are no tokens, and no part of a share.
+        let released_help = matches!(missing, Full::Records | Full::Bytes(_));
         shards().any(|shard| self.enter(shard, now).expire(1, BUDGET).0 > 0)
-            || self.drop_oldest_released(now)
+            || released_help && self.drop_oldest_released(now)
             || shards().any(|shard| self.purge_shard(shard, now, 1) > 0)
-            || self.room.is_free()
+            || self.room.has(missing)
     }
 
     fn drop_oldest_released(&self, now: u64) -> bool {
@@ -172,6 +187,3 @@ impl Memory {
         }
     }
 }
-
-/// There is no room for another record.
-pub(super) struct Full;

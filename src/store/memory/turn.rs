@@ -6,8 +6,9 @@ use crate::value::State;
 
 use super::{
     entry::{Entry, Extra},
+    room::Full,
     shard::Shard,
-    shards::{Full, Memory, Name},
+    shards::{Memory, Name},
 };
 
 /// A locked shard, and what is to do once it is unlocked. The order of the fields sees to it that the lock goes first.
@@ -61,9 +62,10 @@ impl<'a> Turn<'a> {
         let mut entry = Entry::new(name.namespace, name.key, self.now);
         fill(&mut entry);
         let stays = entry.expires() > self.now;
-        if !stays || !self.memory.room.take() {
+        let taken = if stays { self.memory.room.take(&entry) } else { Ok(()) };
+        if !stays || taken.is_err() {
             self.after.extras.extend(entry.into_extra());
-            return if stays { Err(Full) } else { Ok(()) };
+            return taken;
         }
         let slot = self.shard.slab.insert(entry);
         self.shard.enter_index(name.hash, slot);
@@ -71,20 +73,30 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Changes a record, and all that follows from where it stands.
-    pub(super) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Entry) -> Option<Extra>) {
-        let entry = &mut self.shard.slab[slot];
-        let (was, ended) = ((entry.state(), entry.claimant()), entry.expires());
-        self.after.extras.extend(change(entry));
-        let is = (entry.state(), entry.claimant());
-        self.shard.reschedule(slot, was.0, ended);
-        match (was.0, is.0) {
-            (State::Released, State::Released) => {}
-            (State::Released, _) => self.memory.room.remove_released(),
-            (_, State::Released) => self.memory.room.add_released(),
-            _ => {}
+    /// Takes room for what a record is to grow by.
+    pub(super) fn grow(&self, growth: usize) -> Result<(), Full> {
+        self.memory.room.grow(growth)
+    }
+
+    /// Takes room for a record that is there to run (again), and to grow.
+    pub(super) fn rerun(&self, slot: u32, growth: usize) -> Result<(), Full> {
+        let (room, entry) = (&self.memory.room, &self.shard.slab[slot]);
+        room.grow(growth)?;
+        if entry.state() == State::Released {
+            room.take_share(entry).inspect_err(|_| room.shrink(growth))?;
         }
-        if was != is {
+        Ok(())
+    }
+
+    /// Changes a record, and all that follows from where it stands. There has to be room for what it grows by, at most.
+    pub(super) fn change(&mut self, slot: u32, growth: usize, change: impl FnOnce(&mut Entry) -> Option<Extra>) {
+        let entry = &mut self.shard.slab[slot];
+        let (was, claimant, ended) = (entry.weight(), entry.claimant(), entry.expires());
+        self.after.extras.extend(change(entry));
+        let changed = (was.state, claimant) != (entry.state(), entry.claimant());
+        self.memory.room.changed(entry, was, growth);
+        self.shard.reschedule(slot, was.state, ended);
+        if changed {
             self.wake(slot);
         }
         if self.shard.slab[slot].expires() <= self.now {
@@ -98,10 +110,7 @@ impl<'a> Turn<'a> {
         let Some(entry) = self.shard.slab.remove(slot) else { return };
         let hash = self.memory.index_hash(entry.namespace(), entry.key());
         self.shard.leave_index(hash, slot);
-        if entry.state() == State::Released {
-            self.memory.room.remove_released();
-        }
-        self.memory.room.give_back();
+        self.memory.room.give_back(&entry);
         self.after.extras.extend(entry.into_extra());
     }
 

@@ -1,5 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use tokio::sync::{Notify, futures::OwnedNotified};
 
 use crate::{
@@ -7,12 +8,7 @@ use crate::{
     value::{Claim, Claimant, Issue, Record, Release, Settlement, State, Verdict, judge},
 };
 
-use super::{
-    entry::Entry,
-    moment::later,
-    shards::{Full, Name},
-    turn::Turn,
-};
+use super::{entry::Entry, moment::later, room::Full, shards::Name, turn::Turn};
 
 /// The verbs, each on a locked shard.
 impl Turn<'_> {
@@ -32,7 +28,11 @@ impl Turn<'_> {
         let verdict = judge(existing.map(Entry::head).as_ref(), claim, now);
         if let Verdict::Grant(granted) = verdict {
             match found {
-                Some(slot) => self.change(slot, |entry| entry.grant(claim, &granted, now)),
+                Some(slot) => {
+                    let growth = self.shard.slab[slot].growth(claim, &granted);
+                    self.rerun(slot, growth)?;
+                    self.change(slot, growth, |entry| entry.grant(claim, &granted, now));
+                }
                 None => self.insert(name, |entry| drop(entry.grant(claim, &granted, now)))?,
             }
             return Ok(Claimed::Granted(granted));
@@ -44,7 +44,7 @@ impl Turn<'_> {
         let now = self.now;
         match self.find(name).filter(|&slot| self.runs_under(slot, claim.claimant)) {
             Some(slot) => {
-                self.change(slot, |entry| {
+                self.change(slot, 0, |entry| {
                     entry.renew(claim, now);
                     None
                 });
@@ -54,16 +54,16 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn settle(&mut self, name: &Name<'_>, settlement: &Settlement) -> Finished {
-        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+    pub(super) fn settle(&mut self, name: &Name<'_>, settlement: &Settlement) -> Result<Finished, Full> {
+        let Some(slot) = self.find(name) else { return Ok(Finished::Refused(None)) };
         if self.runs_under(slot, settlement.claimant) {
             return self.write_settled(slot, settlement);
         }
         let entry = &self.shard.slab[slot];
         if entry.state() == State::Settled && entry.claimant() == settlement.claimant {
-            return Finished::AlreadyDone;
+            return Ok(Finished::AlreadyDone);
         }
-        self.refuse(slot)
+        Ok(self.refuse(slot))
     }
 
     pub(super) fn release(&mut self, name: &Name<'_>, release: &Release) -> Finished {
@@ -77,8 +77,13 @@ impl Turn<'_> {
         self.refuse(slot)
     }
 
-    pub(super) fn settle_as(&mut self, name: &Name<'_>, seen: Claimant, settlement: &Settlement) -> Finished {
-        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+    pub(super) fn settle_as(
+        &mut self,
+        name: &Name<'_>,
+        seen: Claimant,
+        settlement: &Settlement,
+    ) -> Result<Finished, Full> {
+        let Some(slot) = self.find(name) else { return Ok(Finished::Refused(None)) };
         if self.is_abandoned_by(slot, seen) {
             return self.write_settled(slot, settlement);
         }
@@ -86,9 +91,9 @@ impl Turn<'_> {
         let own = entry.state() == State::Settled && entry.claimant() == settlement.claimant;
         // Where somebody reconciles under the name that was seen, the runner may have settled by itself.
         if own && settlement.claimant != seen {
-            return Finished::AlreadyDone;
+            return Ok(Finished::AlreadyDone);
         }
-        self.refuse(slot)
+        Ok(self.refuse(slot))
     }
 
     pub(super) fn release_as(&mut self, name: &Name<'_>, seen: Claimant, release: &Release) -> Finished {
@@ -128,13 +133,19 @@ impl Turn<'_> {
         Some((slot, Duration::from_millis(entry.expires() - self.now), shard.waiters.enter(slot)))
     }
 
-    fn write_settled(&mut self, slot: u32, settlement: &Settlement) -> Finished {
-        let now = self.now;
-        self.change(slot, |entry| {
+    fn write_settled(&mut self, slot: u32, settlement: &Settlement) -> Result<Finished, Full> {
+        let (now, growth) = (self.now, settlement.payload.as_ref().map_or(0, Bytes::len));
+        // What is gone at once needs no room.
+        if later(now, settlement.retention) <= now {
+            self.remove(slot);
+            return Ok(Finished::Done);
+        }
+        self.grow(growth)?;
+        self.change(slot, growth, |entry| {
             entry.settle(settlement.claimant, settlement.payload.as_ref(), settlement.retention, now);
             None
         });
-        Finished::Done
+        Ok(Finished::Done)
     }
 
     fn write_released(&mut self, slot: u32, release: &Release) -> Finished {
@@ -143,7 +154,7 @@ impl Turn<'_> {
             self.remove(slot);
             return Finished::Done;
         }
-        self.change(slot, |entry| {
+        self.change(slot, 0, |entry| {
             if release.undo {
                 entry.undo(release.claimant, release.keep, now);
             } else {

@@ -3,7 +3,9 @@
 mod capacity;
 mod model;
 mod outside;
+mod room;
 mod rules;
+mod shares;
 mod threads;
 mod time;
 mod waiting;

@@ -143,7 +143,9 @@ impl Model {
             }
             kept.caller = if kept.caller_is_new { Caller::NONE } else { kept.caller };
             kept.caller_is_new = false;
-            kept.origin = if kept.attempt == 0 { Origin::NONE } else { kept.origin };
+            if kept.attempt == 0 {
+                (kept.secret, kept.origin) = (SecretNumber::NONE, Origin::NONE);
+            }
         }
         kept.claimant = own;
         kept.state = if kept.token.is_some() { State::Issued } else { State::Released };

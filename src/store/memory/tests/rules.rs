@@ -116,6 +116,32 @@ fn a_released_key_keeps_its_count_for_a_while() {
 }
 
 #[test]
+fn an_undone_claim_leaves_what_was_before() {
+    let (store, clock) = store();
+    let first = store.grant("a", 100, 1000);
+    assert!(matches!(now(store.release(&key("a"), &undo(first.claimant, 9))), Finished::Done));
+    assert_eq!(refused(&now(store.release(&key("a"), &undo(first.claimant, 9)))), None);
+    assert_eq!(store.kept(), 0);
+
+    let nobodys = store.released("a", 1000);
+    let anns = Claim { caller: caller(1), ..claim(100, 1000) };
+    now(store.claim(&key("a"), &anns));
+    assert!(matches!(now(store.release(&key("a"), &undo(anns.claimant, 500))), Finished::Done));
+    assert!(matches!(now(store.release(&key("a"), &undo(anns.claimant, 500))), Finished::AlreadyDone));
+    let record = store.record("a").unwrap();
+    assert_eq!((record.state, record.attempt, record.expires_in), (State::Released, 1, ms(500)));
+    assert_eq!((record.caller, record.caller_is_new, record.origin), (Caller::NONE, false, nobodys.origin()));
+    assert_eq!(now(store.claim(&key("a"), &anns)), Claimed::Withdrawn);
+
+    // Operators may take an abandoned claim back as well.
+    let abandoned = store.grant("b", 10, 1000);
+    clock.pass(10);
+    let operator = Claimant::random();
+    assert!(matches!(now(store.release_as(&key("b"), abandoned.claimant, &undo(operator, 9))), Finished::Done));
+    assert!(store.record("b").is_none());
+}
+
+#[test]
 fn unknown_keys_are_refused_and_nothing_is_made() {
     let (store, _) = store();
     let claim = claim(10, 10);
@@ -289,5 +315,5 @@ fn lists_by_state_page_by_page() {
 fn what_is_shown_hides_what_is_kept() {
     let (store, _) = sized(5);
     store.settled("secret", 1000);
-    assert_eq!(format!("{store:?}"), "MemoryStore { records: 1, capacity: 5, .. }");
+    assert_eq!(format!("{store:?}"), "MemoryStore { records: 1, capacity: 5, bytes: 23, max_bytes: 268435456, .. }");
 }

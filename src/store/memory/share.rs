@@ -1,0 +1,54 @@
+use std::{
+    collections::{HashMap, hash_map::RandomState},
+    hash::BuildHasher,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::entry::Entry;
+
+const PARTS: u64 = 16;
+
+/// Counts the records of each scope, but for released ones, which go by themselves if there is no room.
+///
+/// Scopes are known by their hash: of two that share one, 1 in 2^64, both have one share.
+pub(super) struct Shares {
+    most: usize,
+    hasher: RandomState,
+    counts: [Mutex<HashMap<u64, usize>>; PARTS as usize],
+}
+
+impl Shares {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, hasher: RandomState::new(), counts: Default::default() }
+    }
+
+    /// Takes a place for a record in the share of its scope; says whether there was one.
+    pub(super) fn take(&self, entry: &Entry) -> bool {
+        let Some(scope) = self.scope(entry) else { return true };
+        let mut counts = self.counts(scope);
+        let count = counts.get(&scope).copied().unwrap_or_default();
+        let room = count < self.most;
+        if room {
+            counts.insert(scope, count + 1);
+        }
+        room
+    }
+
+    pub(super) fn give_back(&self, entry: &Entry) {
+        let Some(scope) = self.scope(entry) else { return };
+        let mut counts = self.counts(scope);
+        match counts.get_mut(&scope) {
+            Some(count @ 2..) => *count -= 1,
+            _ => drop(counts.remove(&scope)),
+        }
+    }
+
+    fn scope(&self, entry: &Entry) -> Option<u64> {
+        entry.with_scope(|scope| self.hasher.hash_one((entry.namespace(), scope)))
+    }
+
+    fn counts(&self, scope: u64) -> MutexGuard<'_, HashMap<u64, usize>> {
+        let part = usize::try_from(scope % PARTS).unwrap_or_default();
+        self.counts[part].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
