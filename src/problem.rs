@@ -45,7 +45,8 @@ pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal,
         | Refusal::CommitUnknown
         | Refusal::RecordIncompatible
         | Refusal::ServerBusy
-        | Refusal::TooManyUnfinished => pause,
+        | Refusal::TooManyUnfinished
+        | Refusal::TooManyKeys => pause,
         _ => return,
     };
     let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);

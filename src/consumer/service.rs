@@ -174,6 +174,7 @@ impl<M> Settings<M> {
             | Refusal::StoreFull
             | Refusal::RecordIncompatible
             | Refusal::TooManyUnfinished
+            | Refusal::TooManyKeys
             | Refusal::ServerBusy => Consumed::Unavailable { retry_after: self.policy.retry_after },
             refusal => Consumed::NoKey(refusal),
         }

@@ -3,7 +3,7 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 use bytes::Bytes;
 
 use super::{Admission, Ask, CatchUnwind, Ending, Engine, Party, Run, Stage, Started, Work};
-use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreErrorKind, WhileRunning};
+use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State, WhileRunning};
 
 /// An operation that is no HTTP request.
 pub(crate) struct Errand<'a> {
@@ -82,10 +82,7 @@ impl Engine {
             Admission::Incompatible => Performed::Refused(Refusal::RecordIncompatible),
             Admission::OutcomeUnknown => Performed::Refused(Refusal::OutcomeUnknown),
             Admission::NotIssued => Performed::Refused(Refusal::TokenInvalid),
-            Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
-                Performed::Refused(Refusal::StoreFull)
-            }
-            Admission::Failed { .. } => Performed::Refused(Refusal::StoreUnavailable),
+            Admission::Failed { error, .. } => Performed::Refused(Refusal::from(&error)),
         }
     }
 }

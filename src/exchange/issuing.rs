@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Par
 use super::{Exchange, Scoping, Token, token::Shown};
 use crate::{
     problem,
-    value::{Event, Refusal, StoreErrorKind},
+    value::{Event, Refusal},
 };
 
 /// Issues tokens inside a handler, for the page that it makes.
@@ -63,10 +63,7 @@ impl TokenIssuer {
         let issued = match (&self.principal, &self.exchange.tokens) {
             (Ok(principal), Some(rule)) => {
                 let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
-                issued.map_err(|error| match error.kind() {
-                    StoreErrorKind::Full => Refusal::StoreFull,
-                    _ => Refusal::StoreUnavailable,
-                })
+                issued.map_err(|error| Refusal::from(&error))
             }
             (Err(refusal), _) => Err(refusal.clone()),
             (_, None) => Err(Refusal::TokenMissing),

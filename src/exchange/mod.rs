@@ -3,6 +3,7 @@
 mod answer;
 mod begin;
 mod codec;
+mod fail_open;
 mod future;
 mod handle;
 mod headers;
@@ -36,6 +37,7 @@ use crate::{
 };
 
 use self::begin::{Asked, Subject};
+pub(crate) use self::fail_open::FailOpen;
 pub use self::{
     future::ResponseFuture,
     issuing::{IssueError, TokenIssuer},
@@ -68,7 +70,7 @@ pub(crate) struct Exchange {
     pub(crate) marker: HeaderName,
     pub(crate) problem_base: Cow<'static, str>,
     pub(crate) render: Option<Arc<Render>>,
-    pub(crate) fail_open: bool,
+    pub(crate) fail_open: FailOpen,
     pub(crate) attached: bool,
     /// How long a request body may stand still.
     pub(crate) body_timeout: Duration,
@@ -94,7 +96,7 @@ impl Exchange {
     #[track_caller]
     pub(crate) fn check(&self) {
         assert!(
-            !(self.fail_open && self.policy.is_at_most_once()),
+            !(self.fail_open != FailOpen::Never && self.policy.is_at_most_once()),
             "a layer cannot run at most once (`after_crash(AfterCrash::Never)`) and let requests through unprotected \
              (`fail_open()`)"
         );
@@ -114,7 +116,7 @@ impl Exchange {
             marker: HeaderName::from_static("idempotent-replayed"),
             problem_base: Cow::Borrowed(problem::TYPE_BASE),
             render: None,
-            fail_open: false,
+            fail_open: FailOpen::Never,
             attached: false,
             body_timeout: Duration::from_secs(60),
             keep_request: false,

@@ -9,7 +9,7 @@ use super::{Asked, Exchange, Operation, Subject};
 use crate::{
     body::{BoxError, Collected, Excess, Failure, IdleTimeout, RequestBody, ResponseBody, collect, is_over_a_limit},
     engine::{Admission, Ask, Stage, Work},
-    value::{Event, Refusal, StoreErrorKind, WhileRunning},
+    value::{Event, Refusal, WhileRunning},
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
@@ -84,16 +84,15 @@ impl Exchange {
             let ask = Ask { work, key, claim, stage, party: &asked.party, patience, body: body.held() };
             let answer = match self.engine.admit(ask).await {
                 Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,
-                Admission::Failed { running: None, .. } if self.fail_open => {
+                Admission::Failed { running: None, error } if self.fail_open.lets_through(&error) => {
                     self.engine.report(&Event::FailedOpen { key });
                     return Box::pin(pass(inner, parts, body)).await;
                 }
                 // Not beside a run that is known to be going on.
-                Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(key, left),
-                Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
-                    self.refuse(Some(key), &Refusal::StoreFull)
+                Admission::Failed { running: Some(left), error } if self.fail_open.lets_through(&error) => {
+                    self.running(key, left)
                 }
-                Admission::Failed { .. } => self.refuse(Some(key), &Refusal::StoreUnavailable),
+                Admission::Failed { error, .. } => self.refuse(Some(key), &Refusal::from(&error)),
                 Admission::Refused(refusal) => self.refuse(Some(key), &refusal),
                 Admission::Running(left) => self.running(key, left),
                 Admission::Settled(payload) => self.duplicate(asked, payload.as_ref()),

@@ -7,7 +7,7 @@ use tower_layer::Layer;
 use super::Preset;
 use crate::{
     engine::{Engine, Leftovers, WaitingBodies},
-    exchange::{Exchange, Idempotency, Scoping, protectable},
+    exchange::{Exchange, FailOpen, Idempotency, Scoping, protectable},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::{Store, TransactionalStore},
     value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, Secret, WhileRunning},
@@ -290,12 +290,21 @@ impl IdempotencyLayer {
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 
-    /// A request is let through unprotected where the store fails, instead of being refused with 503.
+    /// Lets a request through unprotected if the store is away, instead of refusing it with 503.
     ///
-    /// It has no [`Operation`](crate::Operation). A duplicate runs again: this is for routes that would rather act twice
-    /// than not at all.
+    /// The request has no [`Operation`](crate::Operation). A duplicate runs again: this is for routes that would rather act
+    /// twice than not at all. A store that is full is not away, since whoever fills it would choose which routes go
+    /// unprotected; see [`fail_open_when_full`](Self::fail_open_when_full).
     pub fn fail_open(self) -> Self {
-        self.with(|exchange| exchange.fail_open = true)
+        self.with(|exchange| exchange.fail_open = FailOpen::Away)
+    }
+
+    /// Lets a request through unprotected if the store is away, and also if it is full (503 `store-full`).
+    ///
+    /// This is [`fail_open`](Self::fail_open) and more. A scope that has used up its own share of the store is refused all
+    /// the same (429 `too-many-keys`).
+    pub fn fail_open_when_full(self) -> Self {
+        self.with(|exchange| exchange.fail_open = FailOpen::AwayOrFull)
     }
 
     /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.

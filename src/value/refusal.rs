@@ -2,7 +2,7 @@ use std::{borrow::Cow, time::Duration};
 
 use http::StatusCode;
 
-use super::{KeyError, Mismatch};
+use super::{KeyError, Mismatch, StoreError, StoreErrorKind};
 
 /// Why a request was not run.
 ///
@@ -59,6 +59,8 @@ pub enum Refusal {
     StoreUnavailable,
     /// The store has no room for another record.
     StoreFull,
+    /// The scope of the key, or the principal of the token, holds as many records as the store gives it.
+    TooManyKeys,
 }
 
 impl Refusal {
@@ -90,6 +92,7 @@ impl Refusal {
             Self::ServerBusy => "server-busy",
             Self::StoreUnavailable => "store-unavailable",
             Self::StoreFull => "store-full",
+            Self::TooManyKeys => "too-many-keys",
         }
     }
 
@@ -113,7 +116,7 @@ impl Refusal {
             | Self::OutcomeUnknown
             | Self::RecordIncompatible
             | Self::TokenUsed => StatusCode::CONFLICT,
-            Self::TooManyUnfinished => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyUnfinished | Self::TooManyKeys => StatusCode::TOO_MANY_REQUESTS,
             Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
             Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown | Self::ServerBusy => {
                 StatusCode::SERVICE_UNAVAILABLE
@@ -149,6 +152,7 @@ impl Refusal {
             Self::ServerBusy => "The server has too many unfinished operations",
             Self::StoreUnavailable => "The idempotency store is unavailable",
             Self::StoreFull => "The idempotency store is full",
+            Self::TooManyKeys => "Too many idempotency keys are in use",
         }
     }
 
@@ -203,8 +207,21 @@ impl Refusal {
             }
             Self::StoreUnavailable => "Whether this request was made before cannot be found out now. It was not run.",
             Self::StoreFull => "There is no room to remember this request. It was not run.",
+            Self::TooManyKeys => {
+                "As many requests of this caller are remembered as may be. This one was not run. Send it again later."
+            }
         };
         Cow::Borrowed(text)
+    }
+}
+
+impl From<&StoreError> for Refusal {
+    fn from(error: &StoreError) -> Self {
+        match error.kind() {
+            StoreErrorKind::Full => Self::StoreFull,
+            StoreErrorKind::TooManyKeys => Self::TooManyKeys,
+            _ => Self::StoreUnavailable,
+        }
     }
 }
 

@@ -24,8 +24,10 @@ async fn a_claim_that_fails_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_fails_is_let_through_where_a_route_says_so() {
-    for (way, after_effect) in ways().chain([(Way::Fails(StoreErrorKind::Full), false)]) {
-        let bench = Bench::with(IdempotencyLayer::fail_open);
+    let full = (Way::Fails(StoreErrorKind::Full), false);
+    for ((way, after_effect), when_full) in ways().flat_map(|way| [(way, false), (way, true)]).chain([(full, true)]) {
+        let open = if when_full { IdempotencyLayer::fail_open_when_full } else { IdempotencyLayer::fail_open };
+        let bench = Bench::with(open);
         way.befall(when(bench.faults.on(StoreVerb::Claim), after_effect));
         let told = bench.told(ask("k").takes(secs(1))).await;
         assert_eq!((&*told.line, told.at), ("201 run 1", way.held() + secs(1)), "{way:?}");
@@ -36,6 +38,25 @@ async fn a_claim_that_fails_is_let_through_where_a_route_says_so() {
         assert!(bench.is_free("k").await, "{way:?}, after its effect: {after_effect}");
         assert_eq!(bench.line(ask("k")).await, "201 run 2", "{way:?}");
         assert_eq!(bench.line(ask("k")).await, "201 run 2, replayed", "{way:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_full_is_not_away() {
+    let bench = Bench::with(IdempotencyLayer::fail_open);
+    bench.faults.on(StoreVerb::Claim).once().fail(StoreErrorKind::Full);
+    assert_eq!(bench.line(ask("k")).await, "503 store-full, retry after 5");
+    assert_eq!(bench.handler.runs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_with_too_many_keys_is_refused_however_open_the_layer_is() {
+    for layer in [|layer| layer, IdempotencyLayer::fail_open, IdempotencyLayer::fail_open_when_full] {
+        let bench = Bench::with(layer);
+        bench.faults.on(StoreVerb::Claim).once().fail(StoreErrorKind::TooManyKeys);
+        assert_eq!(bench.line(ask("k")).await, "429 too-many-keys, retry after 5");
+        assert_eq!(bench.faults.calls(StoreVerb::Release), 0, "nobody looks for a ghost");
+        assert_eq!(bench.line(ask("k")).await, "201 run 1");
     }
 }
 

@@ -24,8 +24,7 @@ impl MemoryStoreBuilder {
 
     /// Sets how many records the store holds at most, over all namespaces. Default: 1,000,000.
     ///
-    /// See [Room](MemoryStore#room) for what that means in bytes. More than four billion are not possible, and are
-    /// taken for four billion.
+    /// See [Room](MemoryStore#room). More than four billion are not possible, and are taken for four billion.
     pub fn capacity(self, records: usize) -> Self {
         Self { capacity: records.min(MAX_CAPACITY), ..self }
     }

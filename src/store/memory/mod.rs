@@ -60,21 +60,26 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 ///
 /// - **One process only.** Two instances of a service do not see each other's records: the same key runs once in each
 ///   of them.
-/// - **Gone at restart.** A retry after a deploy runs again. Where that costs money, take a store that outlives the
-///   process.
+/// - **Gone at restart.** A retry after a deploy runs again. If that costs money, take a store that outlives the
+///   process. If the last handle is dropped while operations run, one event of `tracing` at level WARN tells of it.
 ///
 /// # Room
 ///
-/// A store holds at most [`capacity`](MemoryStoreBuilder::capacity) records, a million unless told otherwise. Nothing
-/// that was issued, runs or is settled is ever dropped before its time; a store that is full of such records refuses
-/// new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full). Released records, which
-/// remember no more than how often a key was tried, make room for it, the oldest first.
+/// A store holds at most [`capacity`](MemoryStoreBuilder::capacity) records, a million unless told otherwise, which keep at
+/// most [`max_bytes`](MemoryStoreBuilder::max_bytes) of keys, answers and notes, 256 MiB unless told otherwise. Nothing
+/// that was issued, runs or is settled is ever dropped before its time:
 ///
-/// The capacity counts records and not bytes. Plan for *capacity × (key + kept answer + about 150 bytes)*: a million
-/// answers of 1 KiB are 1.2 GB, and a million of the longest that a
-/// [policy](crate::Policy::response_limit) keeps by default, 1 MiB, are a terabyte. Where answers are large, choose
-/// a smaller capacity, a lower limit or a shorter retention. An answer of more than 4 KiB is kept in the buffer that it
-/// came in, so a small part of a large buffer keeps all of it.
+/// - A store that is full of such records refuses new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full).
+/// - An answer for which there are no bytes left is refused with
+///   [`StoreErrorKind::TooLarge`](crate::StoreErrorKind::TooLarge), and the layers leave a tombstone in its place.
+/// - Released records, which remember no more than how often a key was tried and by whom, make room for others, the oldest
+///   first.
+/// - Tokens that nobody has claimed hold at most half of the records and half of the bytes, so that a flood of them leaves
+///   room for what runs.
+/// - With [`share_per_scope`](MemoryStoreBuilder::share_per_scope) no scope and no principal holds more than its share.
+///
+/// Plan for *`max_bytes` + `capacity` × about 150 bytes*, for what a record takes by itself. An answer of more than 4 KiB is
+/// kept in the buffer that it came in, so a small part of a large buffer keeps all of it, and counts as the part.
 ///
 /// # Time
 ///
@@ -90,13 +95,13 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// A store of its own, for up to a million records.
+    /// Makes a store of its own, for up to a million records and 256 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A store with another capacity or clock.
+    /// Makes a store with other bounds or another clock.
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder::new()
     }

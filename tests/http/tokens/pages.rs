@@ -75,10 +75,14 @@ async fn no_token_can_be_issued() {
     let checkout = Tokens::new(store.clone()).layer("checkout").principal(scope::header("X-User"));
     let app: Router = Router::new().route("/token", checkout.endpoint());
     assert_eq!(ask(&app, "GET", "/token", None, None).await.0.problem(), "scope-missing");
-    for (kind, problem) in [(StoreErrorKind::Full, "store-full"), (StoreErrorKind::Unavailable, "store-unavailable")] {
+    for (kind, status, problem) in [
+        (StoreErrorKind::Full, 503, "store-full"),
+        (StoreErrorKind::TooManyKeys, 429, "too-many-keys"),
+        (StoreErrorKind::Unavailable, 503, "store-unavailable"),
+    ] {
         store.faults().on(StoreVerb::Issue).once().fail(kind);
         let (seen, headers) = ask(&app, "GET", "/token", Some("ann"), None).await;
-        assert_eq!((seen.status.as_u16(), &*seen.problem()), (503, problem));
+        assert_eq!((seen.status.as_u16(), &*seen.problem()), (status, problem));
         assert_eq!(
             (&headers["retry-after"], &headers["cache-control"]),
             (&"1".parse().unwrap(), &"no-store".parse().unwrap())
