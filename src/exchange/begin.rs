@@ -118,8 +118,8 @@ impl Exchange {
         if let Some(secret) = &self.engine.secret {
             claim = claim.sealed_with(secret);
         }
-        let party = self.party(&key, caller, token.as_deref());
-        Ok(Some(Asked { key, claim, token, party }))
+        let counted_for = self.party(&key, caller, token.as_deref());
+        Ok(Some(Asked { key, claim, token, party: counted_for }))
     }
 
     /// The content is the key. Where no scope is set, the caller takes its place.

@@ -7,7 +7,7 @@ fn claim() -> Claim {
     Claim {
         fingerprint: Fingerprint::from_parts(3, [0x5a; 32]),
         caller: Caller::from_parts(2, [0xc3; 16]),
-        secret: SecretNumber::from_u32(0x5ec2e7),
+        secret: SecretNumber::from_u32(0x005e_c2e7),
         at_most_once: true,
         note: Bytes::from_static(b"a \0 note"),
         ..Claim::new(MINUTE, MINUTE * 10)
