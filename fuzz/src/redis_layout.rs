@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tower_idempotency::{
     Fingerprint,
-    store::{Binding, Caller, Claimant, Head, Record, State},
+    store::{Binding, Caller, Claimant, Head, Origin, Record, SecretNumber, State, TraceContext},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +37,14 @@ impl<'a> Front<'a> {
 pub struct Layout {
     pub state: State,
     flags: u8,
+    parts: u8,
     attempt: u32,
     pub claimant: Claimant,
     pub fingerprint: Fingerprint,
     pub caller: Caller,
+    pub secret: SecretNumber,
+    origin: Origin,
+    trace: Option<TraceContext>,
     created: u64,
     lease: u64,
     span: u64,
@@ -56,11 +60,11 @@ impl Layout {
         let mut front = Front(value);
         let [version] = front.array()?;
         match version {
-            0 => return Err(Fault::Torn),
-            1 => {}
+            0 | 1 => return Err(Fault::Torn),
+            2 => {}
             _ => return Err(Fault::Newer),
         }
-        let [state, flags, scheme] = front.array()?;
+        let [state] = front.array()?;
         let state = match state {
             0 => State::Issued,
             1 => State::Running,
@@ -68,13 +72,15 @@ impl Layout {
             3 => State::Released,
             _ => return Err(Fault::Torn),
         };
-        let (attempt, claimant) = (u32::from_be_bytes(front.array()?), Claimant::from_bytes(front.array()?));
+        let (claimant, attempt) = (Claimant::from_bytes(front.array()?), u32::from_be_bytes(front.array()?));
+        let [_waited_for, flags, parts, scheme] = front.array()?;
         let fingerprint = Fingerprint::from_parts(scheme, front.array()?);
         let caller = Caller::from_bytes(front.array()?);
+        let secret = SecretNumber::from_u32(u32::from_be_bytes(front.array()?));
         let [created, lease, span] = [front.array()?, front.array()?, front.array()?].map(u64::from_be_bytes);
         let length = u32::from_be_bytes(front.array()?);
         let payload = front.take(length as usize)?.to_vec();
-        let binding = if flags & 4 == 0 {
+        let binding = if parts & 1 == 0 {
             None
         } else {
             front.take(8)?;
@@ -86,7 +92,14 @@ impl Layout {
             };
             Some(Binding::new(&purpose, principal.as_deref()))
         };
-        // Without a binding whatever is behind the payload is the note.
+        let origin = if parts & 2 == 0 {
+            Origin::new(caller, secret)
+        } else {
+            let caller = Caller::from_bytes(front.array()?);
+            Origin::new(caller, SecretNumber::from_u32(u32::from_be_bytes(front.array()?)))
+        };
+        let trace = if parts & 4 == 0 { None } else { Some(TraceContext::from_bytes(front.array()?)) };
+        // Whatever else there is.
         let note = front.0.to_vec();
         let left = match left {
             -1 => 1 << 47,
@@ -95,10 +108,14 @@ impl Layout {
         Ok(Self {
             state,
             flags,
+            parts,
             attempt,
             claimant,
             fingerprint,
             caller,
+            secret,
+            origin,
+            trace,
             created,
             lease,
             span,
@@ -114,13 +131,14 @@ impl Layout {
     }
 
     pub fn payload(&self) -> Option<&[u8]> {
-        (self.flags & 16 != 0).then_some(&self.payload)
+        (self.flags & 8 != 0).then_some(&self.payload)
     }
 
     pub fn head(&self) -> Head<'_> {
         let mut head = Head::new(self.state, self.claimant, self.attempt);
         (head.fingerprint, head.caller) = (self.fingerprint, self.caller);
         (head.at_most_once, head.takeover) = (self.flags & 1 != 0, self.flags & 2 != 0);
+        (head.caller_is_new, head.secret, head.origin) = (self.flags & 4 != 0, self.secret, self.origin);
         (head.lease_ends, head.expires) = (self.lease, self.age().checked_add(self.left).expect("a time"));
         head.binding = self.binding.as_ref();
         head
@@ -131,15 +149,18 @@ impl Layout {
         assert_eq!((record.state, record.claimant, record.attempt), (self.state, self.claimant, self.attempt));
         assert_eq!((record.fingerprint, record.caller), (self.fingerprint, self.caller));
         assert_eq!((record.at_most_once, record.takeover), (self.flags & 1 != 0, self.flags & 2 != 0));
+        assert_eq!((record.caller_is_new, record.secret), (self.flags & 4 != 0, self.secret));
+        assert_eq!((record.origin, record.trace), (self.origin, self.trace));
         assert_eq!(record.payload.as_deref(), self.payload());
-        assert_eq!(&*record.note, if self.flags & 8 == 0 { &[][..] } else { &self.note });
+        assert_eq!(&*record.note, if self.parts & 8 == 0 { &[][..] } else { &self.note });
         assert_eq!(record.binding, self.binding);
         assert_eq!(record.expires_in, Duration::from_millis(self.left));
         let lease = if self.state == State::Running { self.lease.saturating_sub(self.age()) } else { 0 };
         assert_eq!(record.lease_left, Duration::from_millis(lease));
         let changed = u64::try_from(expires).unwrap_or(0).saturating_sub(self.span);
         let time = |ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
-        assert_eq!(record.created, time(if self.created == 0 { changed } else { self.created }));
+        let since_1970 = self.created >= 1 << 40;
+        assert_eq!(record.created, time(if since_1970 { self.created } else { changed.saturating_sub(self.created) }));
         assert_eq!(record.settled, (self.state == State::Settled).then(|| time(changed)));
     }
 }

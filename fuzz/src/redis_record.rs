@@ -5,10 +5,10 @@ use std::time::Duration;
 use allocation_counter::measure;
 use bytes::Bytes;
 use tower_idempotency::{
-    Fingerprint, Mismatch, RecordKey, RedisStore, StoreErrorKind,
+    Fingerprint, RecordKey, RedisStore, StoreErrorKind,
     store::{
         Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Issue, Issued, Operator, Record, Release,
-        Settlement, State, Store, Verdict, judge,
+        SecretNumber, Settlement, State, Store, TraceContext, Verdict, judge,
     },
 };
 
@@ -43,7 +43,7 @@ pub fn any_value(bytes: &[u8]) {
             time
         }
     };
-    let kept = Kept { left: time(), expires: time(), value: None };
+    let kept = Kept { left: time(), expires: time(), ..Kept::default() };
     let value = choices.bytes(255).iter().chain(choices.rest()).copied().collect::<Vec<_>>();
     let read = Layout::read(&value, kept.left);
     let limit = 64 * 1024 + 64 * value.len() as u64;
@@ -89,8 +89,8 @@ async fn claims(server: &Server, store: &RedisStore, read: &Result<Layout, Fault
         *server.kept() = before.clone();
         let mut claim = Claim::new(DAY, DAY);
         if let (true, Ok(layout)) = (like, read) {
-            (claim.fingerprint, claim.caller, claim.issued) =
-                (layout.fingerprint, layout.caller, layout.binding.clone());
+            (claim.fingerprint, claim.caller, claim.secret) = (layout.fingerprint, layout.caller, layout.secret);
+            claim.issued = layout.binding.clone();
         }
         let claimed = store.claim(&key(), &claim).await;
         let layout = match (read, claimed) {
@@ -101,13 +101,13 @@ async fn claims(server: &Server, store: &RedisStore, read: &Result<Layout, Fault
             // What looks as if it ran is asked for once more, and is gone by then.
             (Err(_), Ok(Claimed::Granted(granted))) if left <= 0 && left != -1 => {
                 assert_eq!(before.value.and_then(|value| value.get(1).copied()), Some(1));
-                return assert_eq!(granted, Granted::new(1, false));
+                return assert_eq!(granted, Granted::first(&claim));
             }
-            (Err(Fault::Newer), Ok(claimed)) => return assert_eq!(claimed, Claimed::Mismatch(Mismatch::Fingerprint)),
+            (Err(Fault::Newer), Ok(claimed)) => return assert_eq!(claimed, Claimed::Incompatible),
             (Err(Fault::Torn), Err(error)) => return assert_eq!(error.kind(), StoreErrorKind::Corrupt),
             (read, claimed) => panic!("{read:?} and {claimed:?}"),
         };
-        let taken = matches!(verdict(layout, &claim), Verdict::Grant { .. });
+        let taken = matches!(verdict(layout, &claim), Verdict::Grant(_));
         let record = store.inspect(&key()).await;
         if taken {
             let record = record.expect("it is whole").expect("it is there");
@@ -122,27 +122,29 @@ async fn claims(server: &Server, store: &RedisStore, read: &Result<Layout, Fault
 /// What the store is to say.
 fn verdict(layout: &Layout, claim: &Claim) -> Verdict {
     let as_told = judge(Some(&layout.head()), claim, layout.age());
-    if layout.state == State::Running || claim.issued.is_some() {
+    if layout.state == State::Running {
         return as_told;
     }
     // Of anything else it is not asked what is left: it was there, and is gone only once it is to be changed.
     let mut alive = layout.head();
     alive.expires = u64::MAX;
     match judge(Some(&alive), claim, 0) {
-        Verdict::Grant { .. } => as_told,
+        Verdict::Grant(_) => as_told,
         verdict => verdict,
     }
 }
 
 fn agrees(layout: &Layout, claim: &Claim, claimed: Claimed) {
     match (verdict(layout, claim), claimed) {
-        (Verdict::Grant { attempt, takeover } | Verdict::Granted { attempt, takeover }, Claimed::Granted(granted)) => {
-            assert_eq!(granted, Granted::new(attempt, takeover))
+        (Verdict::Grant(expected) | Verdict::Granted(expected), Claimed::Granted(granted)) => {
+            assert_eq!(granted, expected)
         }
         (Verdict::Running { holder, left }, claimed) => assert_eq!(claimed, Claimed::Running { holder, left }),
         (Verdict::Settled, Claimed::Settled(payload)) => assert_eq!(payload.as_deref(), layout.payload()),
         (Verdict::Mismatch(what), claimed) => assert_eq!(claimed, Claimed::Mismatch(what)),
         (Verdict::OutcomeUnknown, Claimed::OutcomeUnknown)
+        | (Verdict::Incompatible, Claimed::Incompatible)
+        | (Verdict::Withdrawn, Claimed::Withdrawn)
         | (Verdict::NotIssued, Claimed::NotIssued)
         | (Verdict::Foreign, Claimed::Foreign) => {}
         (verdict, claimed) => panic!("{verdict:?} and {claimed:?}"),
@@ -155,7 +157,9 @@ pub fn comes_back(bytes: &[u8]) {
     let mut array = [0; 32];
     array.iter_mut().zip(choices.bytes(32)).for_each(|(to, from)| *to = *from);
     let fingerprint = Fingerprint::from_parts(u8::try_from(choices.below(256)).expect("a byte"), array);
-    let caller = Caller::from_bytes(array[..16].try_into().expect("sixteen"));
+    let caller = Caller::from_bytes(array[..17].try_into().expect("seventeen"));
+    let secret = SecretNumber::from_u32(u32::from_be_bytes(array[17..21].try_into().expect("four")));
+    let trace = choices.flip().then(|| TraceContext::from_bytes(array[..25].try_into().expect("twenty-five")));
     let time = |choices: &mut Choices<'_>| {
         choices.one_of(&[DAY, Duration::from_millis(1), Duration::from_micros(1_500), Duration::MAX])
     };
@@ -167,6 +171,7 @@ pub fn comes_back(bytes: &[u8]) {
     let mut claim = Claim::new(lease, horizon);
     (claim.fingerprint, claim.caller, claim.at_most_once) = (fingerprint, caller, choices.flip());
     (claim.note, claim.issued) = (Bytes::copy_from_slice(choices.bytes(255)), binding.clone());
+    (claim.secret, claim.trace) = (secret, trace);
     HOUSE.with(|(server, store)| {
         *server.kept() = Kept::default();
         block_on(async {
@@ -176,13 +181,15 @@ pub fn comes_back(bytes: &[u8]) {
                 assert_eq!((record.state, &record.binding, record.attempt), (State::Issued, &claim.issued, 0));
             }
             let claimed = store.claim(&key(), &claim).await.expect("the store works");
-            assert_eq!(claimed, Claimed::Granted(Granted::new(1, false)));
+            assert_eq!(claimed, Claimed::Granted(Granted::first(&claim)));
             let record = inspect(store).await;
             assert_eq!((record.state, record.claimant, record.attempt), (State::Running, claim.claimant, 1));
             assert_eq!(
                 (record.fingerprint, record.caller, record.at_most_once),
                 (fingerprint, caller, claim.at_most_once)
             );
+            assert_eq!((record.secret, record.origin, record.trace), (secret, claim.origin(), trace));
+            assert_eq!(record.caller_is_new, caller != Caller::NONE);
             assert_eq!((&record.note, record.binding, record.payload), (&claim.note, binding, None));
             assert_eq!(record.lease_left.as_millis(), lease.as_millis().min(1 << 47));
             assert_eq!(record.expires_in.as_millis(), lease.max(horizon).as_millis().min(1 << 47));

@@ -12,6 +12,8 @@ pub struct Kept {
     pub left: i64,
     /// What `PEXPIRETIME` says.
     pub expires: i64,
+    /// The transaction that is being asked for looks at the head alone.
+    pub glanced: bool,
 }
 
 #[derive(Clone, Default)]
@@ -35,13 +37,17 @@ impl Server {
         match *words {
             [b"INFO"] => text(b"redis_version:7.0.0\r\n"),
             [b"MULTI"] => Value::Okay,
-            [b"EXEC"] => Value::Array(vec![value(), Value::Int(kept.left), Value::Int(kept.expires)]),
+            // A glance asks for the head, a page for all of it.
+            [b"EXEC"] => match std::mem::take(&mut kept.glanced) {
+                true => Value::Array(vec![head(&kept), Value::Int(kept.left)]),
+                false => Value::Array(vec![value(), Value::Int(kept.left), Value::Int(kept.expires)]),
+            },
             [b"GET", _] => value(),
             [b"PTTL", _] => Value::Int(kept.left),
             [b"PEXPIRETIME", _] => Value::Int(kept.expires),
-            [b"GETRANGE", _, b"0", b"99"] => {
-                let value = kept.value.as_deref().unwrap_or_default();
-                text(&value[..value.len().min(100)])
+            [b"GETRANGE", _, b"0", b"106"] => {
+                kept.glanced = true;
+                head(&kept)
             }
             [b"SCAN", ..] => {
                 let names = if kept.value.is_some() { vec![text(&self::name())] } else { Vec::new() };
@@ -64,11 +70,12 @@ impl Server {
                 }
             }
             // A claim that takes over, by its script.
-            [b"EVALSHA", _, b"1", _, seen, front, times, rare, span, _] if seen.len() == 21 => {
-                let Some(before) = kept.value.take() else { return Value::Int(0) };
-                assert_eq!([&before[1..2], &before[4..24]].concat(), seen);
-                let expiry: &[u8] = if before[2] & 4 == 0 { &[] } else { &before[100..108] };
-                kept.value = Some([front, &before[72..80], times, expiry, rare].concat());
+            [b"EVALSHA", _, b"1", _, seen, front, times, rare, span, _] if seen.len() == 22 => {
+                let ends = kept.left <= 0 && kept.left != -1;
+                let Some(before) = kept.value.take().filter(|_| !ends) else { return Value::Int(0) };
+                assert_eq!(&before[..22], seen);
+                let expiry: &[u8] = if before[24] & 1 == 0 { &[] } else { &before[107..115] };
+                kept.value = Some([front, &before[79..87], times, expiry, rare].concat());
                 kept.left = number(Some(&span));
                 Value::Int(1)
             }
@@ -88,6 +95,11 @@ impl Server {
 /// The name of the record.
 fn name() -> Vec<u8> {
     [b"idem{}:", super::redis_record::key().as_bytes()].concat()
+}
+
+fn head(kept: &Kept) -> Value {
+    let value = kept.value.as_deref().unwrap_or_default();
+    text(&value[..value.len().min(107)])
 }
 
 fn text(text: &[u8]) -> Value {

@@ -51,10 +51,8 @@ async fn the_bodies_of_those_that_wait_are_bounded() {
     let first = bench.send(ask("k").body(body).takes(secs(2)));
     bench.until(secs(1)).await;
     let clients: Vec<_> = (0..300).map(|_| bench.send(ask("k").body(body))).collect();
-    let expected = [
-        heard(300 - 64, "409 request-in-progress, retry after 5", secs(1)),
-        heard(64, "201 run 1, replayed", secs(2)),
-    ];
+    let expected =
+        [heard(300 - 64, "409 request-in-progress, retry after 5", secs(1)), heard(64, "201 run 1, replayed", secs(2))];
     assert_eq!(told(clients).await, expected);
     assert_eq!(first.await.unwrap().line, "201 run 1");
     // The room was given back.

@@ -13,14 +13,17 @@ mod load;
 mod losses;
 mod moving;
 mod outages;
+mod proxy;
 mod records;
 mod refusing;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
 mod server;
+mod silence;
 mod suite;
 #[cfg(feature = "redis-tls")]
 mod tls;
+mod torn;
 mod waiting;
 
 use std::time::Duration;

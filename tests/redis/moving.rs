@@ -8,38 +8,20 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    time::sleep,
-};
+use tokio::time::sleep;
 use tower_idempotency::{
     RedisStore, StoreErrorKind,
     store::{Claimed, Store},
 };
 
-use crate::{claim, granted, key, replays, server::Server, settled};
-
-/// New connections lead to where `leads` says; those that there are stay.
-async fn name(leads: Arc<AtomicU16>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        loop {
-            let mut here = listener.accept().await.unwrap().0;
-            let mut there = TcpStream::connect(("127.0.0.1", leads.load(Relaxed))).await.unwrap();
-            tokio::spawn(async move { copy_bidirectional(&mut here, &mut there).await });
-        }
-    });
-    format!("redis://127.0.0.1:{port}")
-}
+use crate::{claim, granted, key, proxy, replays, server::Server, settled};
 
 /// The old master stays as a replica, and keeps the connections that it has.
 #[tokio::test]
 async fn a_master_that_becomes_a_replica_is_left_for_the_next_one() {
     let servers = [Server::start(&[]), Server::start(&[])];
     let leads = Arc::new(AtomicU16::new(servers[0].port()));
-    let store = RedisStore::connect(&name(Arc::clone(&leads)).await).await.unwrap();
+    let store = RedisStore::connect(&proxy::leads_to(Arc::clone(&leads)).await).await.unwrap();
     settled(&store, &key("kept")).await;
 
     leads.store(servers[1].port(), Relaxed);

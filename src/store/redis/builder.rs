@@ -85,11 +85,13 @@ impl RedisStoreBuilder {
     ///
     /// # Errors
     ///
-    /// Where the URL is none, the server does not answer or refuses the user, is older than Redis 7.0, or is one of a
-    /// cluster and the URL is not; where one end speaks TLS and the other does not, or does not trust the other's
-    /// certificate. None of them shows the URL.
+    /// Returns an error if the URL is none or needs a feature that is not there; if the server does not answer or refuses
+    /// the user, is older than Redis 7.0, or is one of a cluster and the URL is not; if one end speaks TLS and the other
+    /// does not, or does not trust the other's certificate. None of them shows the URL.
     pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
+        super::url::check(url)?;
         self.certificates.check(url)?;
+        #[cfg(feature = "redis-cluster")]
         if let Some(servers) = cluster(url) {
             return self.connect_servers(servers).await;
         }
@@ -155,13 +157,6 @@ impl RedisStoreBuilder {
         self.connect_cluster(client).await
     }
 
-    #[cfg(not(feature = "redis-cluster"))]
-    #[expect(clippy::unused_async, reason = "a cluster is connected to")]
-    async fn connect_servers(self, _: Vec<String>) -> Result<RedisStore, StoreError> {
-        let why = "a cluster of Redis needs the feature `redis-cluster`";
-        Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect())
-    }
-
     /// Connects by a client of the application's, with its settings for the socket, the protocol and TLS.
     ///
     /// With the third version of the protocol a connection that breaks while nobody uses it is noticed at once.
@@ -190,8 +185,12 @@ impl RedisStoreBuilder {
     }
 
     async fn finish(self, line: Line, waiting: Waiting, address: Box<str>) -> Result<RedisStore, StoreError> {
-        Box::pin(server::check(&line)).await?;
-        Ok(RedisStore { shared: Arc::new(Shared { line, waiting, address }), space: self.space })
+        let concerns = Box::pin(server::check(&line)).await?;
+        let shared = Arc::new(Shared { line, waiting, address });
+        if let Some(concerns) = concerns {
+            server::look_after(&shared, concerns);
+        }
+        Ok(RedisStore { shared, space: self.space })
     }
 }
 
@@ -216,6 +215,7 @@ fn settled(settings: TcpSettings) -> TcpSettings {
 }
 
 /// The URLs of the servers that the URL of a cluster names.
+#[cfg(feature = "redis-cluster")]
 fn cluster(url: &str) -> Option<Vec<String>> {
     let (scheme, rest) = url.split_once("-cluster://")?;
     // A password may hold commas, and no host does.
@@ -235,7 +235,7 @@ fn shown(address: &ConnectionAddr) -> Box<str> {
     address.to_string().into()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "redis-cluster"))]
 mod tests {
     use super::cluster;
 

@@ -96,6 +96,9 @@ impl From<Trouble> for StoreError {
                     }
                     (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
                     (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
+                    _ if error.is_connection_refusal() => {
+                        (Unavailable, "connection refused: no Redis listens at this address, or a firewall refuses")
+                    }
                     // Whatever else it may be, such as too many clients, may pass.
                     _ if error.is_connection_dropped() && error.source().is_some() => (
                         Unavailable,

@@ -48,6 +48,11 @@ impl Line {
         }
     }
 
+    /// Whether sentinels say which server it leads to.
+    pub(super) fn is_watched(&self) -> bool {
+        matches!(self, Self::Own(link) if link.is_watched())
+    }
+
     /// The servers that have all records between them; `None` is the only one.
     #[cfg_attr(not(feature = "redis-cluster"), expect(clippy::unused_async, reason = "a cluster is asked"))]
     pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, Trouble> {

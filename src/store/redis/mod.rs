@@ -21,6 +21,7 @@ mod tls;
 #[cfg(not(feature = "redis-tls"))]
 #[path = "plain.rs"]
 mod tls;
+mod url;
 mod waiting;
 
 use std::{fmt, sync::Arc, time::Duration};

@@ -1,13 +1,21 @@
+use std::{sync::Arc, time::Duration};
+
 use redis::Value;
+use tokio::time::sleep;
 
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
+    Shared,
     error::Trouble,
     line::{Line, Node},
+    link::jitter,
 };
 
 const OLDEST: (u32, u32) = (7, 0);
+
+/// How often a server is asked whether its settings have become such that it may lose records.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// What a server says about itself.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,31 +24,95 @@ struct Server {
     cluster: bool,
     replica: bool,
     policy: Option<String>,
+    /// It takes no writes while too few replicas follow.
+    guarded: bool,
 }
 
-/// Refuses a server that the store cannot work with, and warns of one that may lose records.
-pub(super) async fn check(line: &Line) -> Result<(), StoreError> {
+/// Why servers may lose records, or take none.
+#[derive(Default)]
+pub(super) struct Concerns {
+    /// The policy that evicts.
+    evicts: Option<String>,
+    /// Another server may become the master, and this one go on meanwhile.
+    unguarded: bool,
+    replica: bool,
+}
+
+/// Refuses servers that the store cannot work with, and warns of those that may lose records. `None` if they do not say.
+pub(super) async fn check(line: &Line) -> Result<Option<Concerns>, StoreError> {
+    let mut concerns = Concerns::default();
     for node in line.masters().await? {
-        check_one(line, node.as_ref()).await?;
+        let Some(server) = ask(line, node.as_ref()).await? else {
+            warn_of("the user of Redis may not ask `INFO`: version and eviction policy of the server are not checked");
+            return Ok(None);
+        };
+        server.refuse(line.is_cluster())?;
+        concerns.add(server, line.is_watched());
     }
-    Ok(())
+    concerns.tell(&Concerns::default());
+    Ok(Some(concerns))
 }
 
-async fn check_one(line: &Line, node: Option<&Node>) -> Result<(), StoreError> {
-    let said = match line.command_at(node, &redis::cmd("INFO")).await {
-        Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
-        Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => text,
-        Ok(_) => return Err(Trouble::Odd.into()),
-        Err(Trouble::Failed(error)) if error.code() == Some("NOPERM") => {
-            warn_of("the user of Redis may not ask `INFO`: version and eviction policy of the server are not checked");
-            return Ok(());
+/// Warns of what has become of the servers since, as long as the store is there: settings may be changed, and a server that
+/// was started again may have lost them.
+pub(super) fn look_after(shared: &Arc<Shared>, mut told: Concerns) {
+    let shared = Arc::downgrade(shared);
+    tokio::spawn(async move {
+        loop {
+            sleep(jitter(AGAIN)).await;
+            let Some(shared) = shared.upgrade() else { return };
+            // Servers that are away are asked the next time.
+            if let Ok(Some(concerns)) = look(&shared.line).await {
+                concerns.tell(&told);
+                told = concerns;
+            }
         }
-        Err(trouble) => return Err(trouble.into()),
-    };
-    let server = Server::read(&said);
-    server.refuse(line.is_cluster())?;
-    server.warn();
-    Ok(())
+    });
+}
+
+async fn look(line: &Line) -> Result<Option<Concerns>, Trouble> {
+    let mut concerns = Concerns::default();
+    for node in line.masters().await? {
+        let Some(server) = ask(line, node.as_ref()).await? else { return Ok(None) };
+        concerns.add(server, line.is_watched());
+    }
+    Ok(Some(concerns))
+}
+
+async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, Trouble> {
+    match line.command_at(node, &redis::cmd("INFO")).await {
+        Ok(Value::BulkString(text)) => Ok(Some(Server::read(&String::from_utf8_lossy(&text)))),
+        Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => Ok(Some(Server::read(&text))),
+        Ok(_) => Err(Trouble::Odd),
+        Err(trouble) if trouble.is_forbidden() => Ok(None),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+impl Concerns {
+    fn add(&mut self, server: Server, watched: bool) {
+        self.unguarded |= watched && !server.guarded && !server.replica;
+        self.replica |= server.replica;
+        self.evicts = self.evicts.take().or(server.policy.filter(|policy| policy != "noeviction"));
+    }
+
+    /// Warns of what was not there before.
+    fn tell(&self, before: &Self) {
+        if let (Some(policy), None) = (&self.evicts, &before.evicts) {
+            warn_of(&format!(
+                "Redis may drop records before their time: its `maxmemory-policy` is `{policy}`, and only `noeviction` is safe"
+            ));
+        }
+        if self.unguarded && !before.unguarded {
+            warn_of(
+                "this Redis master goes on taking writes after the sentinels have put another in its place, even if it only \
+                 stood still for a while: set `min-replicas-to-write 1` and give it two replicas",
+            );
+        }
+        if self.replica && !before.replica {
+            warn_of("this Redis server is a replica: kept answers are replayed, nothing new can be claimed");
+        }
+    }
 }
 
 impl Server {
@@ -55,6 +127,8 @@ impl Server {
             cluster: field("cluster_enabled") == Some("1"),
             replica: field("role") == Some("slave"),
             policy: field("maxmemory_policy").map(Into::into),
+            // It is there only if both settings of `min-replicas` are.
+            guarded: field("min_slaves_good_slaves").is_some(),
         }
     }
 
@@ -67,17 +141,6 @@ impl Server {
             }
             _ if self.cluster && !clustered => refuse("the server is one of a cluster, which takes a URL of `redis-cluster://` and the feature `redis-cluster`".into()),
             _ => Ok(()),
-        }
-    }
-
-    fn warn(&self) {
-        if let Some(policy) = self.policy.as_deref().filter(|policy| *policy != "noeviction") {
-            warn_of(&format!(
-                "Redis may drop records before their time: its `maxmemory-policy` is `{policy}`, and only `noeviction` is safe"
-            ));
-        }
-        if self.replica {
-            warn_of("this Redis server is a replica: kept answers are replayed, nothing new can be claimed");
         }
     }
 }
@@ -116,6 +179,9 @@ mod tests {
     fn what_a_server_says_is_read() {
         let info = "redis_version:7.0.15\r\nmaxmemory_policy:allkeys-lru\r\nrole:slave\r\ncluster_enabled:0\r\n";
         let policy = Some("allkeys-lru".into());
-        assert_eq!(Server::read(info), Server { version: Some((7, 0)), cluster: false, replica: true, policy });
+        assert_eq!(
+            Server::read(info),
+            Server { version: Some((7, 0)), cluster: false, replica: true, policy, guarded: false }
+        );
     }
 }

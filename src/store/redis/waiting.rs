@@ -1,31 +1,15 @@
-use std::{
-    collections::HashMap,
-    pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+mod room;
+mod watcher;
 
-use redis::{PushInfo, PushKind, Value};
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout},
-};
+use std::{collections::HashMap, sync::Arc};
 
-use crate::value::{Claimant, RecordKey, StoreError};
+use tokio::time::timeout;
 
+use self::room::Room;
 use super::{
-    RedisStore,
     error::Trouble,
-    line::Again,
-    link::{Limits, Link, Source, jitter},
-    record::{OWNED, owned_by},
-    scripts::WATCH,
+    link::{Limits, Link, Source},
 };
-
-/// How often a record is looked at while nothing is heard of it: a message may be lost, and an expiry is not published.
-const AGAIN: Duration = Duration::from_millis(1_250);
-/// The same where there is no connection that hears messages.
-const AGAIN_UNHEARD: Duration = Duration::from_millis(250);
 
 /// Those in this process who wait, and the one connection that hears for all of them.
 ///
@@ -47,15 +31,6 @@ enum Ears {
     },
     #[cfg(feature = "redis-cluster")]
     Cluster(Box<super::cluster::Ears>),
-}
-
-/// How many wait for a record, and what wakes them, by its name.
-type Places = HashMap<Vec<u8>, (usize, Arc<Notify>)>;
-
-/// Where those who wait are found by those who hear.
-#[derive(Default)]
-struct Room {
-    places: Mutex<Places>,
 }
 
 impl Waiting {
@@ -99,94 +74,5 @@ impl Waiting {
             Err(_) => link.give_up(live.number),
         }
         subscribed.map(|()| true)
-    }
-}
-
-impl Room {
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(self: &Arc<Self>, name: &[u8]) -> Place {
-        let mut places = self.places();
-        let (count, notify) = places.entry(name.to_owned()).or_default();
-        *count += 1;
-        Place { room: Arc::clone(self), name: name.to_owned(), notify: Arc::clone(notify) }
-    }
-
-    fn hear(&self, heard: &PushInfo) {
-        match (&heard.kind, &*heard.data) {
-            (PushKind::Message | PushKind::SMessage, [_, Value::BulkString(name)]) => {
-                if let Some((_, notify)) = self.places().get(name) {
-                    notify.notify_waiters();
-                }
-            }
-            // Nothing is heard until somebody has subscribed again, so everybody has to look.
-            (PushKind::Disconnection, _) => self.places().values().for_each(|(_, notify)| notify.notify_waiters()),
-            _ => {}
-        }
-    }
-}
-
-/// A place among the waiters, given up when it is dropped.
-struct Place {
-    room: Arc<Room>,
-    name: Vec<u8>,
-    notify: Arc<Notify>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut places = self.room.places();
-        if let Some((count, _)) = places.get_mut(&self.name) {
-            *count -= 1;
-            if *count == 0 {
-                places.remove(&self.name);
-            }
-        }
-    }
-}
-
-impl RedisStore {
-    /// Waits until the record is no longer running under `holder`, but not longer than `within`.
-    pub(super) async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration) -> Result<(), StoreError> {
-        let began = Instant::now();
-        let name = self.space.name(key);
-        let channel = self.channel(&name);
-        let waiting = &self.shared.waiting;
-        let place = waiting.room.enter(&name);
-        loop {
-            let mut woken = pin!(place.notify.notified());
-            // From here on a message counts, whatever is found before anybody waits for it.
-            woken.as_mut().enable();
-            let left = within.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                return Ok(());
-            }
-            let heard = timeout(left.min(AGAIN), waiting.listen(&channel)).await;
-            if !self.runs_under(&name, holder).await? {
-                return Ok(());
-            }
-            let again = if matches!(heard, Ok(Ok(true))) { AGAIN } else { AGAIN_UNHEARD };
-            let left = within.saturating_sub(began.elapsed());
-            let _ = timeout(left.min(jitter(again)), woken).await;
-        }
-    }
-
-    /// Looks at the record, and leaves the mark that somebody waits for it.
-    async fn runs_under(&self, name: &[u8], holder: Claimant) -> Result<bool, Trouble> {
-        match self.line().script(&WATCH, name, &[&holder.to_bytes()], Again::Yes).await {
-            Ok(Value::Int(runs)) => Ok(runs == 1),
-            Ok(_) => Err(Trouble::Odd),
-            Err(trouble) if trouble.refuses_writes() => {
-                let mut command = redis::cmd("GETRANGE");
-                command.arg(name).arg(0).arg(OWNED - 1);
-                match self.line().command(&command, Again::Yes).await? {
-                    Value::BulkString(head) => Ok(*head == owned_by(holder)),
-                    _ => Err(Trouble::Odd),
-                }
-            }
-            Err(trouble) => Err(trouble),
-        }
     }
 }

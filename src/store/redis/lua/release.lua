@@ -30,8 +30,9 @@ if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
   end
   wake(ARGV[6])
   return 1
-elseif (head:sub(1, 18) == '\2\3' .. ARGV[2] or head:sub(1, 18) == '\2\0' .. ARGV[2])
+elseif (head:sub(1, 18) == '\2\3' .. ARGV[2] or head:sub(1, 18) == '\2\0' .. ARGV[2] and ARGV[2] ~= ('\0'):rep(16))
   and (ARGV[3] == '0' or ARGV[1] ~= ARGV[2]) then
+  -- A token that nobody has claimed has a claimant of zeros.
   return 2
 end
 return found()

@@ -1,0 +1,108 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use redis::{PushInfo, PushKind, Value};
+use tokio::{
+    sync::{Notify, watch},
+    task::AbortHandle,
+};
+
+use crate::{store::redis::error::Trouble, value::Claimant};
+
+/// What is known of a claim that is waited for.
+#[derive(Clone)]
+pub(super) enum Known {
+    Runs,
+    Ended,
+    Failed(Trouble),
+}
+
+/// A claim that is waited for, and all in this process who wait for it: one watches it for all of them.
+pub(super) struct Place {
+    room: Arc<Room>,
+    name: Vec<u8>,
+    holder: Claimant,
+    known: watch::Receiver<Known>,
+    heard: Arc<Notify>,
+    watcher: AbortHandle,
+}
+
+impl Place {
+    /// Waits until the claim runs no longer.
+    pub(super) async fn ended(&self) -> Result<(), Trouble> {
+        let mut known = self.known.clone();
+        match known.wait_for(|known| !matches!(known, Known::Runs)).await.as_deref() {
+            Ok(Known::Failed(trouble)) => Err(trouble.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        matches!(*self.known.borrow(), Known::Runs)
+    }
+}
+
+/// Nobody waits any more.
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.watcher.abort();
+        let mut places = self.room.places();
+        if let Some(claims) = places.get_mut(&self.name) {
+            claims.retain(|claim| claim.strong_count() > 0);
+            if claims.is_empty() {
+                places.remove(&self.name);
+            }
+        }
+    }
+}
+
+/// Where those who wait are found by those who hear: the claims that are waited for, by the names of their records.
+#[derive(Default)]
+pub(super) struct Room(Mutex<HashMap<Vec<u8>, Vec<Weak<Place>>>>);
+
+impl Room {
+    fn places(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Vec<Weak<Place>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of a claim; `watch` begins to watch it if nobody does.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        name: &[u8],
+        holder: Claimant,
+        watch: impl FnOnce(watch::Sender<Known>, Arc<Notify>) -> AbortHandle,
+    ) -> Arc<Place> {
+        // Dropped after the places are unlocked: a place that is dropped locks them.
+        let mut there = Vec::new();
+        let mut places = self.places();
+        let claims = places.entry(name.to_owned()).or_default();
+        there.extend(claims.iter().filter_map(Weak::upgrade));
+        if let Some(place) = there.iter().find(|place| place.holder == holder && place.is_watched()) {
+            return Arc::clone(place);
+        }
+        let (sender, known) = watch::channel(Known::Runs);
+        let heard = Arc::new(Notify::new());
+        let watcher = watch(sender, Arc::clone(&heard));
+        let place = Place { room: Arc::clone(self), name: name.to_owned(), holder, known, heard, watcher };
+        let place = Arc::new(place);
+        claims.push(Arc::downgrade(&place));
+        place
+    }
+
+    pub(super) fn hear(&self, heard: &PushInfo) {
+        let places = match (&heard.kind, &*heard.data) {
+            (PushKind::Message | PushKind::SMessage, [_, Value::BulkString(name)]) => self.of(name),
+            // Nothing is heard until somebody has subscribed again, so all have to be looked at.
+            (PushKind::Disconnection, _) => self.places().values().flatten().filter_map(Weak::upgrade).collect(),
+            _ => return,
+        };
+        places.iter().for_each(|place| place.heard.notify_waiters());
+    }
+
+    /// None of them is dropped while the places are locked.
+    fn of(&self, name: &[u8]) -> Vec<Arc<Place>> {
+        self.places().get(name).map_or_else(Vec::new, |claims| claims.iter().filter_map(Weak::upgrade).collect())
+    }
+}

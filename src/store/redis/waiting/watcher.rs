@@ -1,0 +1,89 @@
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use redis::Value;
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+
+use crate::{
+    store::redis::{
+        RedisStore,
+        error::Trouble,
+        line::Again,
+        link::jitter,
+        record::{OWNED, owned_by},
+        scripts::WATCH,
+    },
+    value::{Claimant, RecordKey, StoreError},
+};
+
+use super::room::Known;
+
+/// How often a record is looked at while nothing is heard of it: a message may be lost, and an expiry is not published.
+const AGAIN: Duration = Duration::from_millis(1_250);
+/// The same if there is no connection that hears messages.
+const AGAIN_UNHEARD: Duration = Duration::from_millis(250);
+
+impl RedisStore {
+    /// Waits until the record is no longer running under `holder`, but not longer than `within`.
+    ///
+    /// However many wait for a claim in this process, its record is looked at once at a time.
+    pub(in crate::store::redis) async fn wait(
+        &self,
+        key: &RecordKey,
+        holder: Claimant,
+        within: Duration,
+    ) -> Result<(), StoreError> {
+        if within.is_zero() {
+            return Ok(());
+        }
+        let name = self.space.name(key);
+        let place = self.shared.waiting.room.enter(&name, holder, |known, heard| {
+            tokio::spawn(self.clone().watch(name.clone(), holder, known, heard)).abort_handle()
+        });
+        match timeout(within, place.ended()).await {
+            Ok(Err(trouble)) => Err(trouble.into()),
+            Ok(Ok(())) | Err(_) => Ok(()),
+        }
+    }
+
+    async fn watch(self, name: Vec<u8>, holder: Claimant, known: watch::Sender<Known>, heard: Arc<Notify>) {
+        let channel = self.channel(&name);
+        loop {
+            let mut woken = pin!(heard.notified());
+            // From here on a message counts, whatever is found before anybody waits for it.
+            woken.as_mut().enable();
+            let hears = matches!(timeout(AGAIN, self.shared.waiting.listen(&channel)).await, Ok(Ok(true)));
+            let found = match self.runs_under(&name, holder, hears).await {
+                Ok(true) => {
+                    let again = if hears { AGAIN } else { AGAIN_UNHEARD };
+                    let _ = timeout(jitter(again), woken).await;
+                    continue;
+                }
+                Ok(false) => Known::Ended,
+                Err(trouble) => Known::Failed(trouble),
+            };
+            known.send_replace(found);
+            return;
+        }
+    }
+
+    /// Looks at the record, and leaves the mark that somebody waits for it if messages are heard.
+    async fn runs_under(&self, name: &[u8], holder: Claimant, hears: bool) -> Result<bool, Trouble> {
+        if hears {
+            match self.line().script(&WATCH, name, &[&holder.to_bytes()], Again::Yes).await {
+                Ok(Value::Int(runs)) => return Ok(runs == 1),
+                Ok(_) => return Err(Trouble::Odd),
+                Err(trouble) if trouble.refuses_writes() => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        let mut command = redis::cmd("GETRANGE");
+        command.arg(name).arg(0).arg(OWNED - 1);
+        match self.line().command(&command, Again::Yes).await? {
+            Value::BulkString(head) => Ok(*head == owned_by(holder)),
+            _ => Err(Trouble::Odd),
+        }
+    }
+}
