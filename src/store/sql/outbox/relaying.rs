@@ -38,7 +38,7 @@ impl<D: Driver> Outbox<D> {
         }
         let mut leased = Vec::new();
         for _ in 0..LOOKS {
-            let rows = self.store.rows(&self.statements.heads, &[but.clone(), number(limit)]).await?;
+            let rows = self.store.rows(&self.statements.heads, &[but, number(limit)]).await?;
             for head in read_all::<D>(&rows)? {
                 leased.extend(self.take(head, relay, lease).await?);
             }
