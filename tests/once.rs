@@ -13,8 +13,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    Fingerprint, Keep, KeyError, Leftovers, MemoryStore, Mismatch, Once, Operation, Payload, Policy, RecordKey,
-    Refusal, StoreErrorKind, StoreVerb, WhileRunning,
+    Fingerprint, Keep, KeyError, Leftovers, MemoryStore, Once, Operation, Payload, Policy, RecordKey, Refusal,
+    StoreErrorKind, StoreVerb, WhileRunning,
     run::RunError,
     store::{Claimant, Operator, Settlement, State},
     testing::FaultyStore,

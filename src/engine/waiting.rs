@@ -43,6 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_layer_holds_64_mib_unless_told_otherwise() {
+        assert_eq!(WaitingBodies::LIMIT, 67_108_864);
+    }
+
+    #[test]
     fn room_is_bounded_and_given_back() {
         let bodies = WaitingBodies::new(10);
         let first = bodies.hold(6).unwrap();

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(of(&order(), 1, "charge-card"), PINNED);
     }
 
-    const PINNED: &str = "TODO";
+    const PINNED: &str = "0dc2a3ba6f6fa187b954f98044abee7d1aa6a739f3950c121b5547c6c0c713e7";
 
     #[test]
     fn a_key_depends_on_the_secret_of_the_first_claim_and_not_on_the_current_one() {

@@ -154,15 +154,3 @@ async fn a_client_that_leaves_while_its_answer_is_recorded_leaves_a_record() {
         assert_eq!(bench.state("k").await, Some(state), "once the handler has ended, attached or not");
     }
 }
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_without_a_place_among_the_leftovers_is_given_up() {
-    let bench = Bench::with(|layer| layer.leftovers(Leftovers::new().limit(0)));
-    bench.faults.on(StoreVerb::Settle).fail(StoreErrorKind::Unavailable);
-    assert_eq!(bench.line(ask("k")).await, "201 run 1");
-    assert_eq!(bench.log.count("not recorded: settle"), 1);
-    bench.faults.heal();
-    sleep(LEASE).await;
-    assert_eq!(bench.line(ask("k")).await, "201 run 2");
-    assert_eq!(bench.handler.attempts(), "1 2t");
-}

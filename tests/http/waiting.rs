@@ -43,11 +43,11 @@ async fn a_thousand_duplicates_are_one_run() {
     assert_eq!(bench.log.count("replayed"), 999);
 }
 
-/// Three hundred duplicates of a mebibyte each would hold as much memory. Whoever finds no room is refused at once.
+/// Duplicates that find no room for their bodies are refused at once.
 #[tokio::test(start_paused = true)]
 async fn the_bodies_of_those_that_wait_are_bounded() {
-    let body: &'static str = "x".repeat(1024 * 1024).leak();
-    let bench = Bench::with(patient(secs(5)));
+    let body: &'static str = "x".repeat(1024).leak();
+    let bench = Bench::with(|layer| patient(secs(5))(layer).waiting_body_limit(64 * 1024));
     let first = bench.send(ask("k").body(body).takes(secs(2)));
     bench.until(secs(1)).await;
     let clients: Vec<_> = (0..300).map(|_| bench.send(ask("k").body(body))).collect();

@@ -12,10 +12,11 @@ use tower_idempotency::{
 use crate::{
     clocks::{self, clocks_of_applications_do_not_count},
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
-    records::{
-        a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept, an_abandoned_claim_can_be_taken_back,
-    },
     races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
+    records::{
+        a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept,
+        an_abandoned_claim_can_be_taken_back,
+    },
     server::Server,
 };
 

@@ -47,7 +47,9 @@ pub(crate) async fn all_of_a_claim_is_kept(store: &impl Operator) {
     let record = store.inspect(&key).await.unwrap().unwrap();
     assert_eq!((record.secret, record.origin), (first.secret, Origin::new(ann(), first.secret)));
     assert!(record.caller_is_new);
-    assert!(matches!(store.claim(&key, &first).await.unwrap(), Claimed::Granted(again) if again.origin == record.origin));
+    assert!(
+        matches!(store.claim(&key, &first).await.unwrap(), Claimed::Granted(again) if again.origin == record.origin)
+    );
     store.forget(&key).await.unwrap();
 }
 

@@ -104,7 +104,7 @@ async fn a_bounded_amount_of_what_is_refused_is_read() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_stalls_is_not_waited_for_for_ever() {
     for (key, status) in [("k", 413), ("\"", 400)] {
-        let stalling = http_body_util::StreamBody::new(Stalling(Some(vec![0; (1 << 20) + 1])));
+        let stalling = http_body_util::StreamBody::new(Stalling(Some(vec![0; (2 << 20) + 1])));
         let lab = Lab::new(as_it_is, |_| ());
         let request = Request::post("/run").header("Idempotency-Key", key).body(Body::new(stalling)).unwrap();
         let start = tokio::time::Instant::now();

@@ -6,7 +6,7 @@ use crate::{
 };
 
 const EXPECT: &str = "Expect: 100-continue\r\n";
-const LIMIT: usize = 1 << 20;
+const LIMIT: usize = 2 << 20;
 
 #[tokio::test]
 async fn what_is_refused_by_its_head_is_not_asked_for_its_body() {
