@@ -95,6 +95,7 @@
 
 mod body;
 pub mod consumer;
+pub mod cors;
 mod engine;
 mod exchange;
 mod extract;

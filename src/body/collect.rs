@@ -1,13 +1,15 @@
 use std::{
     error::Error,
-    future::poll_fn,
+    future::{Future, poll_fn},
     pin::{Pin, pin},
+    task::Poll,
 };
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::Body;
 use http_body_util::LengthLimitError;
+use tokio::time::Sleep;
 
 use super::BoxError;
 
@@ -34,10 +36,16 @@ pub(crate) enum Failure<E> {
     TooLong(Excess),
     /// It broke, behind what was read.
     Broken(Excess, E),
+    /// It had not ended when the time was up; the rest has not been read.
+    TooSlow(Excess),
 }
 
-/// Reads a body to its end, or up to `limit` bytes. A body of one frame is not copied.
-pub(crate) async fn collect<B>(mut body: Pin<&mut B>, limit: usize) -> Result<Collected, Failure<B::Error>>
+/// Reads a body to its end, up to `limit` bytes, or until `time` is up. A body of one frame is not copied.
+pub(crate) async fn collect<B>(
+    mut body: Pin<&mut B>,
+    limit: usize,
+    mut time: Option<Pin<Box<Sleep>>>,
+) -> Result<Collected, Failure<B::Error>>
 where
     B: Body<Data = Bytes>,
 {
@@ -47,10 +55,19 @@ where
     if exceeds(body.size_hint().lower(), limit) {
         return Err(Failure::TooLong(Excess { read: first }));
     }
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let frame = match frame {
-            Ok(frame) => frame,
-            Err(error) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
+    loop {
+        let next = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(next) => Poll::Ready(Some(next)),
+            Poll::Pending => match &mut time {
+                Some(time) => time.as_mut().poll(cx).map(|()| None),
+                None => Poll::Pending,
+            },
+        });
+        let frame = match next.await {
+            Some(Some(Ok(frame))) => frame,
+            Some(Some(Err(error))) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
+            Some(None) => break,
+            None => return Err(Failure::TooSlow(Excess { read: join(first, more) })),
         };
         match frame.into_data() {
             Ok(data) if first.is_empty() && more.is_empty() => first = data,
@@ -127,7 +144,7 @@ fn join(first: Bytes, more: BytesMut) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use std::{convert::Infallible, pin::pin};
+    use std::{convert::Infallible, pin::pin, time::Duration};
 
     use http_body::Frame;
     use http_body_util::{BodyExt, Full, StreamBody};
@@ -160,31 +177,48 @@ mod tests {
 
     #[tokio::test]
     async fn whole_bodies() {
-        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5).await.unwrap();
+        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5, None).await.unwrap();
         assert_eq!(whole.data, "abcde");
         assert_eq!(whole.trailers.unwrap()["x-a"], "1");
-        let empty = collect(pin!(chunks(&[])), 0).await.unwrap();
+        let empty = collect(pin!(chunks(&[])), 0, None).await.unwrap();
         assert!(empty.data.is_empty() && empty.trailers.is_none());
     }
 
     #[tokio::test]
     async fn one_frame_is_not_copied() {
         let data = Bytes::from(vec![7; 100]);
-        let whole = collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100).await.unwrap();
+        let whole = collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100, None).await.unwrap();
         assert_eq!(whole.data.as_ptr(), data.as_ptr());
     }
 
     #[tokio::test]
     async fn too_long_and_broken() {
-        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5).await else { panic!() };
+        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5, None).await else {
+            panic!()
+        };
         assert_eq!(excess.read, "abcdef");
-        let Err(Failure::TooLong(excess)) = collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5).await else {
+        let Err(Failure::TooLong(excess)) = collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5, None).await
+        else {
             panic!()
         };
         assert!(excess.read.is_empty());
-        let Err(Failure::Broken(excess, error)) = collect(pin!(chunks(&["ab", "c", "break"])), 5).await else {
+        let Err(Failure::Broken(excess, error)) = collect(pin!(chunks(&["ab", "c", "break"])), 5, None).await else {
             panic!()
         };
         assert_eq!((&*excess.read, error), (&b"abc"[..], "broken"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn too_slow() {
+        use futures_util::StreamExt;
+
+        let first = Frame::data(Bytes::from_static(b"ab"));
+        let first = futures_util::stream::iter([Ok::<_, Infallible>(first)]);
+        let slow = StreamBody::new(first.chain(futures_util::stream::pending()));
+        let time = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
+        let Err(Failure::TooSlow(excess)) = collect(pin!(slow), 5, Some(time)).await else { panic!() };
+        assert_eq!(excess.read, "ab");
+        let time = Box::pin(tokio::time::sleep(Duration::ZERO));
+        assert_eq!(collect(pin!(chunks(&["ab", "c"])), 5, Some(time)).await.unwrap().data, "abc");
     }
 }

@@ -47,7 +47,9 @@ impl Exchange {
             }
             // Boxed, so that its rest can be passed on after a look at its beginning.
             let mut body = Box::pin(body);
-            let read = collect(body.as_mut(), self.policy.response_limit).await;
+            let time = self.policy.stream_after.filter(|_| is_of_unknown_length(head, &*body));
+            let time = time.map(|time| Box::pin(tokio::time::sleep(time)));
+            let read = collect(body.as_mut(), self.policy.response_limit, time).await;
             // The handler's body may have been running until now.
             let wishes = work.wishes();
             match read {
@@ -58,7 +60,7 @@ impl Exchange {
                     }
                     (ResponseBody::whole(whole.data, whole.trailers), fate)
                 }
-                Err(Failure::TooLong(Excess { read })) => {
+                Err(Failure::TooLong(Excess { read }) | Failure::TooSlow(Excess { read })) => {
                     (ResponseBody::resumed(read, body), self.fate(head, None, wishes))
                 }
                 Err(Failure::Broken(Excess { read }, error)) => {
@@ -127,6 +129,11 @@ impl Exchange {
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)
     }
+}
+
+/// Whether neither the head nor the body says how long the answer is.
+fn is_of_unknown_length(parts: &Parts, body: &impl Body) -> bool {
+    body.size_hint().exact().is_none() && !parts.headers.contains_key(CONTENT_LENGTH)
 }
 
 fn has_failed(status: StatusCode) -> bool {

@@ -58,7 +58,7 @@ impl Subject {
 impl Exchange {
     /// Whether requests of this method are protected where they have a key.
     pub(crate) fn looks_at(&self, method: &Method) -> bool {
-        self.methods.contains(method)
+        self.methods.contains(method) && !self.disabled
     }
 
     /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
@@ -178,11 +178,13 @@ impl Exchange {
         }
     }
 
-    /// Whether the body goes to the handler as it comes: the token is in the head, and nothing asks what the body says.
+    /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
     pub(super) fn streams(&self, subject: &Subject) -> bool {
-        self.tokens.is_some()
-            && matches!(subject.name, Name::Known(..))
-            && self.fingerprint.is_off()
-            && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+        let of_token = || {
+            self.tokens.is_some()
+                && self.fingerprint.is_off()
+                && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+        };
+        matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
     }
 }

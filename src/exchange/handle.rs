@@ -55,6 +55,7 @@ impl Exchange {
             // Gone by the time the run is ended.
             let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
             let (answer, fate) = self.told_apart(handled, work);
+            let fate = self.unless_broken(fate, work);
             let how = self.end_of(&run, fate, token.as_deref());
             let ending = run.finish(how).await;
             match (answer, ending) {
@@ -85,6 +86,13 @@ impl Exchange {
             Fate::Settle(payload, retention) => run.settlement(payload, memory.unwrap_or(retention)),
             Fate::Release => run.release(memory.unwrap_or_else(|| self.policy.released_for())),
         }
+    }
+
+    /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
+    /// answer kept.
+    fn unless_broken(&self, fate: Fate, work: &Work) -> Fate {
+        let fails = work.is_request_broken() && !self.policy.keeps_panics() && work.wishes().retain.is_none();
+        if fails { Fate::Release } else { fate }
     }
 
     /// What becomes of the record where the handler gave no answer.

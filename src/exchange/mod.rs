@@ -2,7 +2,9 @@
 
 mod answer;
 mod begin;
+mod check;
 mod codec;
+mod exceptions;
 mod future;
 mod handle;
 mod headers;
@@ -35,7 +37,10 @@ use crate::{
     value::{Policy, Refusal},
 };
 
-use self::begin::{Asked, Subject};
+use self::{
+    begin::{Asked, Subject},
+    exceptions::Exceptions,
+};
 pub use self::{
     future::ResponseFuture,
     issuing::{IssueError, TokenIssuer},
@@ -70,6 +75,11 @@ pub(crate) struct Exchange {
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: bool,
     pub(crate) attached: bool,
+    /// Nothing is protected.
+    pub(crate) disabled: bool,
+    pub(crate) exceptions: Exceptions,
+    /// The body goes to the handler as it comes.
+    pub(crate) stream_body: bool,
     /// The request body is the claim's note.
     pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
@@ -104,6 +114,9 @@ impl Exchange {
             render: None,
             fail_open: false,
             attached: false,
+            disabled: false,
+            exceptions: Exceptions::default(),
+            stream_body: false,
             keep_request: false,
             tokens: None,
         }
@@ -135,6 +148,9 @@ impl fmt::Debug for Exchange {
             .field("marker", &self.marker)
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
+            .field("disabled", &self.disabled)
+            .field("exceptions", &self.exceptions)
+            .field("stream_body", &self.stream_body)
             .field("keep_request", &self.keep_request)
             .finish_non_exhaustive()
     }

@@ -36,7 +36,7 @@ impl Exchange {
         R: Body<Data = Bytes>,
     {
         async move {
-            let (body, claimed, sends) = match self.take(&parts, body, subject).await {
+            let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
                 Ok(taken) => taken,
                 Err(refusal) => return Ok(self.refuse(None, &refusal)),
             };
@@ -120,7 +120,13 @@ impl Exchange {
 
     /// As much of the body as the claim needs, the claim, and whether the client may still be sending.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn take<B>(&self, parts: &Parts, body: B, subject: Subject) -> impl Future<Output = Result<Taken<B>, Refusal>>
+    fn take<B>(
+        &self,
+        work: &Arc<Work>,
+        parts: &Parts,
+        body: B,
+        subject: Subject,
+    ) -> impl Future<Output = Result<Taken<B>, Refusal>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -128,7 +134,8 @@ impl Exchange {
         async move {
             if self.streams(&subject) {
                 let sends = !Self::waits_for_a_word(&parts.headers);
-                return Ok((RequestBody::passed(body), self.claim(parts, &Bytes::new(), subject), sends));
+                let body = RequestBody::watched(body, work.clone());
+                return Ok((body, self.claim(parts, &Bytes::new(), subject), sends));
             }
             #[cfg(feature = "form")]
             if let Some(place) = self.looks_for(parts, &subject) {
@@ -149,7 +156,7 @@ impl Exchange {
     {
         let limit = self.policy.request_limit;
         let mut body = pin!(body);
-        match collect(body.as_mut(), limit).await {
+        match collect(body.as_mut(), limit, None).await {
             Ok(body) => Ok(body),
             Err(Failure::TooLong(Excess { read })) => {
                 // A client whose body was read has had its word, and sends.
@@ -158,6 +165,7 @@ impl Exchange {
                 }
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
+            Err(Failure::TooSlow(_)) => Err(Refusal::BodyIncomplete),
             Err(Failure::Broken(_, error)) => {
                 if !is_over_a_limit(&*error.into()) {
                     return Err(Refusal::BodyIncomplete);

@@ -86,6 +86,9 @@ where
             return self.pass(request);
         }
         let (parts, body) = request.into_parts();
+        if self.exchange.exceptions.cover(&parts) {
+            return self.pass(Request::from_parts(parts, body));
+        }
         match self.exchange.subject(&parts) {
             Ok(None) => self.pass(Request::from_parts(parts, body)),
             Err(refusal) => {

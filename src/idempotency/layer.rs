@@ -291,7 +291,7 @@ impl IdempotencyLayer {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
 
-    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    pub(super) fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
     }
 
@@ -299,7 +299,7 @@ impl IdempotencyLayer {
         self.with(|exchange| change(Arc::make_mut(&mut exchange.engine)))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
         change(Arc::make_mut(&mut self.exchange));
         self
     }
@@ -308,7 +308,12 @@ impl IdempotencyLayer {
 impl<S> Layer<S> for IdempotencyLayer {
     type Service = Idempotency<S>;
 
+    /// # Panics
+    ///
+    /// Panics if two settings contradict each other; the text says which.
+    #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
+        self.exchange.check();
         Idempotency::new(inner, self.exchange.clone())
     }
 }

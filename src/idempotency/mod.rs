@@ -1,5 +1,6 @@
 //! [`IdempotencyLayer`] and its presets.
 
+mod exceptions;
 mod layer;
 mod preset;
 

@@ -36,6 +36,7 @@ pub struct Policy {
     pub(crate) retry_after: Duration,
     pub(crate) request_limit: usize,
     pub(crate) response_limit: usize,
+    pub(crate) stream_after: Option<Duration>,
 }
 
 const MIB: usize = 1024 * 1024;
@@ -56,6 +57,7 @@ impl Policy {
             retry_after: Duration::from_secs(1),
             request_limit: MIB,
             response_limit: MIB,
+            stream_after: None,
         }
     }
 
@@ -131,6 +133,20 @@ impl Policy {
     /// A longer one reaches its client; a duplicate hears that it was not retained.
     pub fn response_limit(self, response_limit: usize) -> Self {
         Self { response_limit, ..self }
+    }
+
+    /// How long an answer without a length is read before it is passed on as a stream. Default: until it ends.
+    ///
+    /// The layer reads an answer to its end, so that it can be kept, before its client gets any of it. A handler that
+    /// streams (`Body::from_stream`, newline-delimited JSON) is thereby held up. With this, an answer that has neither a
+    /// `Content-Length` nor a body of known length, and that goes on for longer than `duration`, is recorded as not
+    /// retained; then what was read so far goes to the client, and the rest as it comes. A duplicate receives a 409
+    /// `response-not-retained`. Whatever ends in time is kept as usual.
+    ///
+    /// A `text/event-stream`, and an answer for which the handler calls [`Operation::stream`](crate::Operation::stream),
+    /// is passed on at once in any case.
+    pub fn stream_after(self, duration: Duration) -> Self {
+        Self { stream_after: Some(duration), ..self }
     }
 
     /// How long the record of a running request outlives its last renewal.

@@ -2,7 +2,7 @@
 
 mod fields;
 mod kept;
-mod lab;
+pub(crate) mod lab;
 mod limits;
 mod policies;
 mod refusals;

@@ -1,0 +1,41 @@
+use super::{Exchange, Scoping};
+
+impl Exchange {
+    /// Looks for settings that contradict each other, once all of them are known.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are any.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        if self.stream_body {
+            self.check_streaming();
+        }
+    }
+
+    #[track_caller]
+    fn check_streaming(&self) {
+        assert!(
+            !self.key.is_content() && !self.key.needs_body(),
+            "`stream_body()` does not read the body, and {:?} is in the body: take the key from the head, or leave \
+             `stream_body()` out",
+            self.key
+        );
+        assert!(
+            self.fingerprint.is_off(),
+            "`stream_body()` does not read the body, and {:?} may depend on it: add `.fingerprint(fingerprint::off())`, or \
+             leave `stream_body()` out",
+            self.fingerprint
+        );
+        let of_body = matches!(&self.scoping, Scoping::Scope(scope) if scope.needs_body());
+        assert!(
+            !of_body,
+            "`stream_body()` does not read the body, and the scope is in the body: take the scope from the head, or leave \
+             `stream_body()` out"
+        );
+        assert!(
+            !self.keep_request,
+            "`stream_body()` does not read the body, and `keep_request()` keeps it: leave one of the two out"
+        );
+    }
+}
