@@ -39,6 +39,15 @@ enum ScopeOf {
     Head(Option<String>),
     /// The body tells it.
     Body,
+    /// An extractor tells it, which has not run yet.
+    Extractor,
+}
+
+#[cfg(feature = "axum")]
+impl Subject {
+    pub(super) fn awaits_extractor(&self) -> bool {
+        matches!(self.name, Name::Open { scope: ScopeOf::Extractor, .. })
+    }
 }
 
 #[cfg(feature = "form")]
@@ -73,6 +82,7 @@ impl Exchange {
         }
         let (scope, caller) = match &self.scoping {
             Scoping::Scope(scope) if scope.needs_body() => (ScopeOf::Body, Caller::NONE),
+            Scoping::Scope(scope) if scope.needs_extractor() => (ScopeOf::Extractor, Caller::NONE),
             Scoping::Scope(scope) => (ScopeOf::Head(scope.extract(parts, &none)?), Caller::NONE),
             Scoping::Credentials(credentials) => (ScopeOf::Head(None), caller(&parts.headers, credentials)),
             Scoping::Unscoped => (ScopeOf::Head(None), Caller::NONE),
@@ -82,6 +92,18 @@ impl Exchange {
             (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
         };
         Ok(Some(Subject { caller, name }))
+    }
+
+    /// The subject, once an extractor has said whose it is.
+    #[cfg(feature = "axum")]
+    pub(super) fn scoped(&self, parts: &Parts, subject: Subject, scope: Option<String>) -> Result<Subject, Refusal> {
+        let Subject { caller, name } = subject;
+        let name = match name {
+            Name::Open { key: Some(key), .. } => Name::Known(self.named(parts, scope.as_deref(), &key)?),
+            Name::Open { key: None, .. } => Name::Open { scope: ScopeOf::Head(scope), key: None },
+            known => known,
+        };
+        Ok(Subject { caller, name })
     }
 
     /// The operation, and the claim for it, once the body is there. `None` where it has no key and needs none.
@@ -140,7 +162,7 @@ impl Exchange {
         match (scope, &self.scoping) {
             (ScopeOf::Body, Scoping::Scope(scope)) => scope.extract(parts, body),
             (ScopeOf::Head(scope), _) => Ok(scope),
-            (ScopeOf::Body, _) => Ok(None),
+            (ScopeOf::Body | ScopeOf::Extractor, _) => Ok(None),
         }
     }
 

@@ -8,6 +8,12 @@ impl Exchange {
     /// Panics if there are any.
     #[track_caller]
     pub(crate) fn check(&self) {
+        let by_extractor = matches!(&self.scoping, Scoping::Scope(scope) if scope.needs_extractor());
+        assert!(
+            !(self.tokens.is_some() && by_extractor),
+            "a token layer cannot take its principal by `scope::from_extractor`: put `axum::middleware::from_extractor` \
+             outside, let the extractor leave its value in the request's extensions, and take `scope::extension`"
+        );
         if self.stream_body {
             self.check_streaming();
         }

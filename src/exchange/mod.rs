@@ -1,6 +1,8 @@
 //! One HTTP request through the engine: read it, claim, run, keep the answer or not, replay.
 
 mod answer;
+#[cfg(feature = "axum")]
+mod authenticate;
 mod begin;
 mod check;
 mod codec;

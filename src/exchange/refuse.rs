@@ -21,10 +21,15 @@ const DRAIN_TIME: Duration = Duration::from_secs(10);
 impl Exchange {
     /// Tells a client of a refusal.
     pub(crate) fn refuse<B: Body>(&self, key: Option<&RecordKey>, refusal: &Refusal) -> Response<ResponseBody<B>> {
+        self.refusal(key, refusal).map(|body| ResponseBody::whole(body, None))
+    }
+
+    /// The same, with a body that is there.
+    pub(super) fn refusal(&self, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
         self.engine.report(&Event::Refused { key, refusal });
         let mut response = self.rendered(refusal);
         problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
-        response.map(|body| ResponseBody::whole(body, None))
+        response
     }
 
     /// Sends a kept answer again, marked.

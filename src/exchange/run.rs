@@ -36,6 +36,19 @@ impl Exchange {
         R: Body<Data = Bytes>,
     {
         async move {
+            #[cfg(feature = "axum")]
+            let subject = if subject.awaits_extractor() {
+                match Box::pin(self.authenticate(&mut parts, subject)).await {
+                    Ok(subject) => subject,
+                    Err(answer) => {
+                        let sends = !Self::waits_for_a_word(&parts.headers);
+                        let answer = answer.map(|data| ResponseBody::whole(data, None));
+                        return Box::pin(Self::answered(answer, RequestBody::passed(body), sends)).await;
+                    }
+                }
+            } else {
+                subject
+            };
             let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
                 Ok(taken) => taken,
                 Err(refusal) => return Ok(self.refuse(None, &refusal)),

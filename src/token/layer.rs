@@ -211,7 +211,12 @@ impl TokenLayer {
 impl<S> Layer<S> for TokenLayer {
     type Service = Idempotency<S>;
 
+    /// # Panics
+    ///
+    /// Panics if two settings contradict each other; the text says which.
+    #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
+        self.exchange.check();
         Idempotency::new(inner, self.exchange.clone())
     }
 }

@@ -22,6 +22,8 @@ mod events;
 #[cfg(feature = "axum")]
 mod exceptions;
 #[cfg(feature = "axum")]
+mod extractors;
+#[cfg(feature = "axum")]
 mod hostile_input;
 mod kept_request;
 #[cfg(feature = "axum")]
