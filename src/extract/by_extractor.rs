@@ -6,7 +6,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{Response, request::Parts};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 
 /// Runs an extractor and takes the scope out of its value; or gives the extractor's rejection back.
 pub(crate) type ByExtractor = dyn for<'a> Fn(&'a mut Parts) -> Extracting<'a> + Send + Sync;
@@ -43,6 +43,6 @@ where
 /// A response whose body is there. One that breaks is empty.
 async fn whole(response: AxumResponse) -> Response<Bytes> {
     let (parts, body) = response.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
     Response::from_parts(parts, body)
 }
