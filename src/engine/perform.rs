@@ -3,7 +3,7 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 use bytes::Bytes;
 
 use super::{Admission, CatchUnwind, Ending, Engine, Run, Stage, Started, Work};
-use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreErrorKind, WhileRunning};
+use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreErrorKind};
 
 /// An operation that is no HTTP request.
 pub(crate) struct Errand<'a> {
@@ -32,13 +32,6 @@ pub(crate) enum Fate {
 }
 
 impl Errand<'_> {
-    fn patience(&self) -> Duration {
-        match self.policy.while_running {
-            WhileRunning::Wait(patience) => patience,
-            _ => Duration::ZERO,
-        }
-    }
-
     /// The record says what a run came to that lost its claim.
     fn late<T>(&self, record: Option<Box<Record>>) -> Performed<T> {
         let same = |record: &Record| record.fingerprint == self.claim.fingerprint && record.caller == self.claim.caller;
@@ -65,7 +58,7 @@ impl Engine {
         F: Future<Output = (T, Fate)>,
     {
         let stage = if errand.attached { Stage::Attached } else { Stage::Claimed };
-        match self.admit(work, errand.key, errand.claim, stage, errand.patience()).await {
+        match self.admit(work, errand.key, errand.claim, stage, errand.policy.patience()).await {
             Admission::Run(run) => run.perform(&errand, job).await,
             Admission::Settled(payload) => Performed::Settled(payload),
             Admission::Running(left) => Performed::Refused(Refusal::RequestInProgress(left)),

@@ -1,22 +1,23 @@
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
+    request,
     response::Parts,
 };
 use http_body::Body;
 
-use super::{
-    Exchange,
-    codec::{self, Kept},
-    token::Shown,
-};
+use super::{Asked, Exchange, codec, headers::KeptHeaders, times::Times, token::Shown};
 use crate::{
     body::{Collected, Excess, Failure, ResponseBody, collect},
     engine::Work,
-    value::{Answer, Retain, Wishes},
+    value::{Answer, KeptAnswer, OnDuplicate, Refusal, Retain, Wishes},
 };
 
 /// What becomes of the record.
@@ -27,23 +28,34 @@ pub(super) enum Fate {
     Release,
 }
 
+/// Who asked: the claim, and the request's head where something looks back at it.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) asked: &'a Asked,
+    pub(super) head: Option<&'a request::Parts>,
+}
+
 impl Exchange {
     /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(super) fn take_in<B>(
         &self,
+        asking: Asking<'_>,
         head: &mut Parts,
         body: B,
         work: &Work,
-        token: Option<&Shown>,
     ) -> impl Future<Output = (ResponseBody<B>, Fate)>
     where
         B: Body<Data = Bytes>,
     {
         async move {
+            if let Some(marker) = &self.marker {
+                // A handler that passes on what others replayed has made an answer of its own.
+                head.headers.remove(marker);
+            }
             let wishes = work.wishes();
             if self.passes_through(head, &body, wishes) {
-                return (ResponseBody::passed(body), self.fate(head, None, wishes));
+                return (ResponseBody::passed(body), self.fate_unheld(asking, head, false, wishes));
             }
             // Boxed, so that its rest can be passed on after a look at its beginning.
             let mut body = Box::pin(body);
@@ -56,17 +68,18 @@ impl Exchange {
                 Ok(whole) => {
                     let mut fate = self.fate(head, Some(&whole), wishes);
                     if matches!(fate, Fate::Release) && wishes.retain.is_none() {
+                        let token = asking.asked.token.as_deref();
                         fate = Box::pin(self.replace(head, &whole, token)).await;
                     }
                     (ResponseBody::whole(whole.data, whole.trailers), fate)
                 }
                 Err(Failure::TooLong(Excess { read }) | Failure::TooSlow(Excess { read })) => {
-                    (ResponseBody::resumed(read, body), self.fate(head, None, wishes))
+                    (ResponseBody::resumed(read, body), self.fate_unheld(asking, head, false, wishes))
                 }
                 Err(Failure::Broken(Excess { read }, error)) => {
                     // It can still be undone.
                     let undone = self.engine.transactions.is_some();
-                    let fate = if undone { Fate::Release } else { self.fate(head, None, wishes) };
+                    let fate = if undone { Fate::Release } else { self.fate_unheld(asking, head, true, wishes) };
                     (ResponseBody::broken(read, error), fate)
                 }
             }
@@ -102,11 +115,40 @@ impl Exchange {
             None if by_policy() => self.policy.retention,
             Some(Retain::No) | None => return Fate::Release,
         };
-        Fate::Settle(body.map(|body| self.encoded(parts, body)), retention)
+        Fate::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
     }
 
-    fn encoded(&self, parts: &Parts, body: &Collected) -> Bytes {
-        codec::encode(parts.status, &parts.headers, body, &self.headers)
+    /// What becomes of an answer that is not held. A failure must not become a tombstone where duplicates get an answer of
+    /// the application's own, which is one of success.
+    fn fate_unheld(&self, Asking { asked, head }: Asking<'_>, parts: &Parts, broken: bool, wishes: Wishes) -> Fate {
+        let fate = self.fate(parts, None, wishes);
+        let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
+        match fate {
+            Fate::Settle(None, retention) if responds && (broken || has_failed(parts.status)) => {
+                Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)), retention)
+            }
+            fate => fate,
+        }
+    }
+
+    /// A refusal as a kept answer.
+    pub(super) fn kept_refusal(
+        &self,
+        head: Option<&request::Parts>,
+        asked: &Asked,
+        refusal: &Refusal,
+        retention: Duration,
+    ) -> Bytes {
+        // A renderer that panics in its turn must not cost the record.
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(head, Some(&asked.key), refusal)));
+        let rendered = rendered.unwrap_or_else(|_| self.document(None, refusal));
+        let (parts, data) = rendered.into_parts();
+        let body = Collected { data, trailers: None };
+        codec::encode(parts.status, &parts.headers, &body, &self.headers, Times::now(Some(retention)))
+    }
+
+    fn encoded(&self, parts: &Parts, body: &Collected, retention: Duration) -> Bytes {
+        codec::encode(parts.status, &parts.headers, body, &self.headers, Times::now(Some(retention)))
     }
 
     /// Puts a new token into a failed answer, if that is wanted and there can be one; its own is spent by that.
@@ -116,15 +158,21 @@ impl Exchange {
         let Some((successor, kept)) = rule.successor(token).await else { return Fate::Release };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         parts.headers.insert(rule.header.clone(), kept);
-        let payload = self.encoded(parts, body);
+        // What stands for the new token is kept, whatever the field is called.
+        let headers = KeptHeaders {
+            also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
+            ..self.headers.clone()
+        };
+        let times = Times::now(Some(self.policy.retention));
+        let payload = codec::encode(parts.status, &parts.headers, body, &headers, times);
         parts.headers.insert(rule.header.clone(), successor);
         Fate::Settle(Some(payload), self.policy.retention)
     }
 
     /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.
-    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&Shown>) -> Option<Kept> {
+    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&Shown>) -> Option<KeptAnswer> {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
-        let mut kept = codec::decode(payload?).filter(|kept| has_failed(kept.status))?;
+        let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;
         let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)

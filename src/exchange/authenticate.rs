@@ -10,6 +10,6 @@ impl Exchange {
         let Some(extracting) = scope.run_extractor(parts) else { return Ok(subject) };
         let found = extracting.await.map_err(|rejection| *rejection)?;
         let subject = scope.found(Some(found)).and_then(|scope| self.scoped(parts, subject, scope));
-        subject.map_err(|refusal| self.refusal(None, &refusal))
+        subject.map_err(|refusal| self.refusal(Some(parts), None, &refusal))
     }
 }

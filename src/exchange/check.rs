@@ -40,6 +40,10 @@ impl Exchange {
              `stream_body()` out"
         );
         assert!(
+            self.verify.is_none(),
+            "`stream_body()` does not read the body, and `verify(..)` sees all of it: leave one of the two out"
+        );
+        assert!(
             !self.keep_request,
             "`stream_body()` does not read the body, and `keep_request()` keeps it: leave one of the two out"
         );

@@ -16,16 +16,19 @@ mod payload;
 #[cfg(feature = "form")]
 mod prefix;
 mod refuse;
+mod refused;
 mod run;
 mod service;
 #[cfg_attr(not(feature = "signed-tokens"), path = "unsigned.rs")]
 mod signer;
+mod times;
 mod token;
+mod verify;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderName, Method, Response};
+use http::{HeaderName, Method, Response, request::Parts};
 
 use crate::{
     engine::Engine,
@@ -36,7 +39,7 @@ use crate::{
         scope::ScopeExtractor,
     },
     problem,
-    value::{Policy, Refusal},
+    value::Policy,
 };
 
 use self::{
@@ -47,6 +50,7 @@ pub use self::{
     future::ResponseFuture,
     issuing::{IssueError, TokenIssuer},
     operation::Operation,
+    refused::RefusedRequest,
     service::Idempotency,
     token::Token,
 };
@@ -54,10 +58,14 @@ pub(crate) use self::{
     headers::KeptHeaders,
     signer::Signer,
     token::{Issuer, TokenRule},
+    verify::Verify,
 };
 
 /// Makes the answer that tells a client of a refusal.
-pub(crate) type Render = dyn Fn(&Refusal) -> Response<Bytes> + Send + Sync;
+pub(crate) type Render = dyn Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync;
+
+/// Names one occurrence of a problem.
+pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// Everything that a layer was told, and the engine that does it.
 #[derive(Clone)]
@@ -72,8 +80,18 @@ pub(crate) struct Exchange {
     pub(crate) scoping: Scoping,
     pub(crate) fingerprint: FingerprintExtractor,
     pub(crate) headers: KeptHeaders,
-    pub(crate) marker: HeaderName,
+    /// The field that marks a replay, if any does.
+    pub(crate) marker: Option<HeaderName>,
+    /// The fields that say when an answer was kept, and until when.
+    pub(crate) completed_header: Option<HeaderName>,
+    pub(crate) expires_header: Option<HeaderName>,
+    /// Answers say in the fields of SDKs whether to repeat a request.
+    pub(crate) sdk_hints: bool,
     pub(crate) problem_base: Cow<'static, str>,
+    pub(crate) problem_link: bool,
+    pub(crate) problem_instance: Option<Arc<Instance>>,
+    /// Sees a request's head and body before anything is claimed for it.
+    pub(crate) verify: Option<Arc<Verify>>,
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: bool,
     pub(crate) attached: bool,
@@ -111,8 +129,14 @@ impl Exchange {
             scoping: Scoping::Credentials(Credentials::default()),
             fingerprint: fingerprint::bytes(),
             headers: KeptHeaders::default(),
-            marker: HeaderName::from_static("idempotent-replayed"),
+            marker: Some(HeaderName::from_static("idempotent-replayed")),
+            completed_header: None,
+            expires_header: None,
+            sdk_hints: false,
             problem_base: Cow::Borrowed(problem::TYPE_BASE),
+            problem_link: false,
+            problem_instance: None,
+            verify: None,
             render: None,
             fail_open: false,
             attached: false,

@@ -1,15 +1,15 @@
-use std::{future::Future, mem, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, mem, pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Asked, Exchange, Operation, Subject};
+use super::{Asked, Exchange, Operation, Subject, codec, verify::Stop};
 use crate::{
     body::{BoxError, Collected, Excess, Failure, RequestBody, ResponseBody, collect, is_over_a_limit},
     engine::{Admission, Stage, Work},
-    value::{Event, Refusal, StoreErrorKind, WhileRunning},
+    value::{Event, OnDuplicate, Refusal, StoreErrorKind},
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
@@ -51,7 +51,7 @@ impl Exchange {
             };
             let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
                 Ok(taken) => taken,
-                Err(refusal) => return Ok(self.refuse(None, &refusal)),
+                Err(stop) => return Ok(self.stopped(&parts, stop)),
             };
             self.go_on(&work, &mut inner, &mut parts, body, claimed, sends).await
         }
@@ -79,7 +79,7 @@ impl Exchange {
                 Ok(Some(asked)) => asked,
                 Ok(None) => return Box::pin(pass(inner, parts, body)).await,
                 Err(refusal) => {
-                    let answer = self.refuse(None, refusal);
+                    let answer = self.refuse(parts, None, refusal);
                     return Box::pin(Self::answered(answer, body, sends)).await;
                 }
             };
@@ -90,10 +90,7 @@ impl Exchange {
                 return Box::pin(pass(inner, parts, body)).await;
             }
             let stage = if self.attached { Stage::Attached } else { Stage::Claimed };
-            let patience = match self.policy.while_running {
-                WhileRunning::Wait(patience) => patience,
-                _ => Duration::ZERO,
-            };
+            let patience = self.policy.patience();
             let answer = match self.engine.admit(work, key, claim, stage, patience).await {
                 Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,
                 Admission::Failed { running: None, .. } if self.fail_open => {
@@ -101,16 +98,21 @@ impl Exchange {
                     return Box::pin(pass(inner, parts, body)).await;
                 }
                 // Not beside a run that is known to be going on.
-                Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(key, left),
+                Admission::Failed { running: Some(left), .. } if self.fail_open => self.running(parts, key, left),
                 Admission::Failed { error, .. } if error.kind() == StoreErrorKind::Full => {
-                    self.refuse(Some(key), &Refusal::StoreFull)
+                    self.refuse(parts, Some(key), &Refusal::StoreFull)
                 }
-                Admission::Failed { .. } => self.refuse(Some(key), &Refusal::StoreUnavailable),
-                Admission::Running(left) => self.running(key, left),
-                Admission::Settled(payload) => self.duplicate(asked, payload.as_ref()),
-                Admission::Mismatch(mismatch) => self.refuse(Some(key), &Refusal::KeyReused(mismatch)),
-                Admission::OutcomeUnknown => self.refuse(Some(key), &Refusal::OutcomeUnknown),
-                Admission::NotIssued => self.refuse(Some(key), &Refusal::TokenInvalid),
+                Admission::Failed { .. } => self.refuse(parts, Some(key), &Refusal::StoreUnavailable),
+                Admission::Running(left) => self.running(parts, key, left),
+                Admission::Settled(payload) if matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) => {
+                    let kept = payload.as_ref().and_then(codec::decode);
+                    parts.extensions.insert(Operation::duplicate(key.clone(), claim.claimant, kept));
+                    return Box::pin(pass(inner, parts, body)).await;
+                }
+                Admission::Settled(payload) => self.duplicate(parts, asked, payload.as_ref()),
+                Admission::Mismatch(mismatch) => self.refuse(parts, Some(key), &Refusal::KeyReused(mismatch)),
+                Admission::OutcomeUnknown => self.refuse(parts, Some(key), &Refusal::OutcomeUnknown),
+                Admission::NotIssued => self.refuse(parts, Some(key), &Refusal::TokenInvalid),
             };
             if sends {
                 return Box::pin(Self::answered(answer, body, sends)).await;
@@ -139,7 +141,7 @@ impl Exchange {
         parts: &Parts,
         body: B,
         subject: Subject,
-    ) -> impl Future<Output = Result<Taken<B>, Refusal>>
+    ) -> impl Future<Output = Result<Taken<B>, Stop>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -156,13 +158,16 @@ impl Exchange {
                 return Ok((body, claimed, true));
             }
             let whole = self.read(parts, body).await?;
+            if self.verify.is_some() {
+                Box::pin(self.verified(parts, &whole.data)).await?;
+            }
             let claimed = self.claim(parts, &whole.data, subject);
             Ok((RequestBody::whole(whole), claimed, false))
         }
     }
 
     /// The whole request body, or why not.
-    async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
+    pub(super) async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -191,7 +196,7 @@ impl Exchange {
 }
 
 /// Lets a request through unprotected.
-async fn pass<S, B, R>(
+pub(super) async fn pass<S, B, R>(
     inner: &mut S,
     parts: &mut Parts,
     body: RequestBody<B>,

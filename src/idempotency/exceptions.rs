@@ -101,7 +101,7 @@ impl IdempotencyLayer {
     /// # Panics
     ///
     /// Panics when the layer is put around a service, if the key, the fingerprint or the scope needs the body, or if
-    /// [`keep_request`](Self::keep_request) keeps it.
+    /// [`keep_request`](Self::keep_request) keeps it or [`verify`](Self::verify) sees it.
     pub fn stream_body(self) -> Self {
         self.with(|exchange| exchange.stream_body = true)
     }

@@ -1,7 +1,6 @@
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{HeaderName, Method, Response};
+use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use super::Preset;
@@ -10,7 +9,7 @@ use crate::{
     exchange::{Exchange, Idempotency, Scoping, protectable},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::{Store, TransactionalStore},
-    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
+    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, WhileRunning},
 };
 
 /// Makes the operations behind it safe to repeat.
@@ -242,23 +241,6 @@ impl IdempotencyLayer {
     /// Leaves a header out of replays, such as a request id or a rate limit's counter.
     pub fn drop_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.not.push(name))
-    }
-
-    /// The header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
-    pub fn marker(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.marker = name)
-    }
-
-    /// Where the application explains refusals: the `type` of a problem is this, a `#`, and the refusal's name.
-    pub fn problem_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
-        self.with(|exchange| exchange.problem_base = uri.into())
-    }
-
-    /// Makes the answer of each refusal, in place of the layer's problem documents.
-    ///
-    /// Those that pass get a `Retry-After` where they have none.
-    pub fn render(self, render: impl Fn(&Refusal) -> Response<Bytes> + Send + Sync + 'static) -> Self {
-        self.with(|exchange| exchange.render = Some(Arc::new(render)))
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.

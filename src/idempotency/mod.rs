@@ -1,5 +1,6 @@
 //! [`IdempotencyLayer`] and its presets.
 
+mod answers;
 mod exceptions;
 mod layer;
 mod preset;

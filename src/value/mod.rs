@@ -13,6 +13,7 @@ mod payload;
 mod policy;
 mod record;
 mod refusal;
+mod reply;
 #[cfg(feature = "signed-tokens")]
 mod signing;
 mod unseen;
@@ -32,9 +33,10 @@ pub use self::{
     judge::{Head, Mismatch, Verdict, judge},
     key::RecordKey,
     payload::Payload,
-    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, WhileRunning},
+    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, WhileRunning},
     record::{Entry, Filter, Record, State},
     refusal::Refusal,
+    reply::{Duplicate, KeptAnswer, Reply},
 };
 pub(crate) use self::{
     digest::{Digest, hex},

@@ -5,6 +5,10 @@ mod kept;
 pub(crate) mod lab;
 mod limits;
 mod policies;
+#[cfg(feature = "json")]
 mod refusals;
 mod requests;
 mod streams;
+#[cfg(feature = "json")]
+mod verify;
+mod wire_fields;
