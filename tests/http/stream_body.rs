@@ -112,6 +112,7 @@ fn what_needs_the_body_is_refused_when_the_layer_is_built() {
     assert!(complaint(layer().fingerprint(by_closure)).contains("fingerprint::from_fn(..)"));
     assert!(complaint(layer().key(key::content())).contains("take the key from the head"));
     assert!(complaint(layer().keep_request()).contains("`keep_request()` keeps it"));
+    assert!(complaint(layer().verify(|_, _| async { Ok(()) })).contains("`verify(..)` sees all of it"));
     #[cfg(feature = "json")]
     {
         assert!(complaint(layer().key(key::json("/id"))).contains("is in the body"));
