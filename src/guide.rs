@@ -8,6 +8,14 @@ pub mod layers {}
 #[doc = include_str!("../docs/shutdown.md")]
 pub mod shutdown {}
 
+/// Payment callbacks and webhooks.
+#[doc = include_str!("../docs/callbacks.md")]
+pub mod callbacks {}
+
+/// For clients.
+#[doc = include_str!("../docs/clients.md")]
+pub mod clients {}
+
 /// Refusals.
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}

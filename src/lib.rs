@@ -95,6 +95,7 @@
 
 mod body;
 pub mod consumer;
+pub mod cors;
 mod engine;
 mod exchange;
 mod extract;
@@ -154,14 +155,14 @@ pub use self::{
     body::{RequestBody, ResponseBody},
     consumer::ConsumerLayer,
     engine::Leftovers,
-    exchange::{Idempotency, IssueError, Operation, ResponseFuture, Token, TokenIssuer},
+    exchange::{Idempotency, IssueError, Operation, RefusedRequest, ResponseFuture, Token, TokenIssuer},
     extract::{fingerprint, key, scope},
     idempotency::{IdempotencyLayer, Preset},
     reconcile::Reconciler,
     token::{TokenLayer, Tokens},
     value::{
-        AfterCrash, Answer, Event, Fingerprint, FingerprintBuilder, Keep, KeyError, Mismatch, Observer, OnDuplicate,
-        Payload, Policy, RecordKey, Refusal, Reply, Secret, SecretTooShort, StoreError, StoreErrorKind, StoreVerb,
-        WhileRunning,
+        AfterCrash, Answer, Duplicate, Event, Fingerprint, FingerprintBuilder, Keep, KeptAnswer, KeyError, Mismatch,
+        Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, Secret, SecretTooShort, StoreError,
+        StoreErrorKind, StoreVerb, WhileRunning,
     },
 };

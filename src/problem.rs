@@ -4,8 +4,8 @@ use std::{fmt::Write, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Response,
-    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+    HeaderMap, HeaderName, HeaderValue, Response,
+    header::{CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER},
 };
 
 use crate::value::Refusal;
@@ -14,25 +14,59 @@ use crate::value::Refusal;
 pub(crate) const TYPE_BASE: &str =
     "https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/refusals/index.html";
 
-/// The answer that tells a client of a refusal. `type` is `base`, a `#`, and the refusal's name.
-pub(crate) fn render(refusal: &Refusal, base: &str) -> Response<Bytes> {
-    let status = refusal.status();
-    let mut body = String::with_capacity(256);
-    body.push_str("{\"type\":");
-    quote(&mut body, &format!("{base}#{}", refusal.name()));
-    body.push_str(",\"title\":");
-    quote(&mut body, refusal.title());
-    body.push_str(",\"status\":");
-    body.push_str(status.as_str());
-    body.push_str(",\"detail\":");
-    quote(&mut body, &refusal.detail());
-    body.push('}');
-    let mut response = Response::new(Bytes::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+/// A refusal, with what the layer knows of it.
+pub(crate) struct Problem<'a> {
+    pub(crate) refusal: &'a Refusal,
+    /// `type` is this, a `#`, and the refusal's name.
+    pub(crate) base: &'a str,
+    /// Where a key belongs.
+    pub(crate) place: Option<String>,
+    /// What names this occurrence.
+    pub(crate) instance: Option<String>,
+    /// Whether the explanation is linked to in the head as well.
+    pub(crate) link: bool,
+}
+
+impl Problem<'_> {
+    /// The answer that tells a client of a refusal.
+    pub(crate) fn render(&self) -> Response<Bytes> {
+        let (refusal, kind) = (self.refusal, format!("{}#{}", self.base, self.refusal.name()));
+        let status = refusal.status();
+        let mut body = String::with_capacity(256);
+        body.push_str("{\"type\":");
+        quote(&mut body, &kind);
+        body.push_str(",\"title\":");
+        quote(&mut body, refusal.title());
+        body.push_str(",\"status\":");
+        body.push_str(status.as_str());
+        body.push_str(",\"detail\":");
+        quote(&mut body, &self.detail());
+        body.push_str(if refusal.is_retryable() { ",\"retryable\":true" } else { ",\"retryable\":false" });
+        if let Some(instance) = &self.instance {
+            body.push_str(",\"instance\":");
+            quote(&mut body, instance);
+        }
+        body.push('}');
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let (true, Ok(link)) = (self.link, HeaderValue::try_from(format!("<{kind}>; rel=\"describedby\""))) {
+            headers.insert(LINK, link);
+        }
+        response
+    }
+
+    fn detail(&self) -> String {
+        let detail = self.refusal.detail();
+        match (self.refusal, &self.place) {
+            (Refusal::KeyMissing | Refusal::KeyInvalid(_) | Refusal::TokenMissing, Some(place)) => {
+                format!("{detail} It belongs in {place}.")
+            }
+            _ => detail.into_owned(),
+        }
+    }
 }
 
 /// Says when to come again, where the refusal is one of those that pass and the answer does not say it yet: after
@@ -49,8 +83,22 @@ pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal,
         | Refusal::TooManyKeys => pause,
         _ => return,
     };
+    retry_after(response.headers_mut(), pause);
+}
+
+/// Says when to come again, unless the answer says it already.
+pub(crate) fn retry_after(headers: &mut HeaderMap, pause: Duration) {
     let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
-    response.headers_mut().entry(RETRY_AFTER).or_insert_with(|| HeaderValue::from(seconds.max(1)));
+    headers.entry(RETRY_AFTER).or_insert_with(|| HeaderValue::from(seconds.max(1)));
+}
+
+/// Says whether sending the request again is of any use, in the fields that SDKs obey before they look at the status:
+/// those of Stripe's own, and those that Stainless generates.
+pub(crate) fn set_sdk_hints(headers: &mut HeaderMap, retryable: bool) {
+    let value = HeaderValue::from_static(if retryable { "true" } else { "false" });
+    for name in ["stripe-should-retry", "x-should-retry"] {
+        headers.entry(HeaderName::from_static(name)).or_insert_with(|| value.clone());
+    }
 }
 
 /// A JSON string (RFC 8259, section 7).
@@ -73,21 +121,40 @@ mod tests {
     use super::*;
     use crate::value::KeyError;
 
+    fn render(refusal: &Refusal) -> Response<Bytes> {
+        Problem { refusal, base: "https://example.com/p", place: None, instance: None, link: false }.render()
+    }
+
     #[test]
     fn a_problem_is_json() {
         let refusal = Refusal::KeyInvalid(KeyError::malformed("a \"b\"\n\\ é"));
-        let response = render(&refusal, "https://example.com/p");
+        let response = render(&refusal);
         let problem: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
         assert_eq!(problem["type"], "https://example.com/p#key-invalid");
         assert_eq!(problem["status"], 400);
         assert_eq!(problem["detail"], "a \"b\"\n\\ é.");
+        assert_eq!(problem["retryable"], false);
         assert_eq!(response.headers()[CACHE_CONTROL], "no-store");
+    }
+
+    #[test]
+    fn a_problem_with_all_that_there_is() {
+        let place = Some("the header `X-\"Key\"`".to_owned());
+        let instance = Some("/orders#7".to_owned());
+        let problem =
+            Problem { refusal: &Refusal::KeyMissing, base: "https://example.com/p", place, instance, link: true };
+        let response = problem.render();
+        let problem: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.ends_with(" It belongs in the header `X-\"Key\"`."), "{detail}");
+        assert_eq!(problem["instance"], "/orders#7");
+        assert_eq!(response.headers()[LINK], "<https://example.com/p#key-missing>; rel=\"describedby\"");
     }
 
     #[test]
     fn when_to_come_again() {
         let retry_after = |refusal: &Refusal, pause: u64| {
-            let mut response = render(refusal, TYPE_BASE);
+            let mut response = render(refusal);
             set_retry_after(&mut response, refusal, Duration::from_millis(pause));
             response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap().to_owned())
         };

@@ -12,7 +12,7 @@ const ROOMS: &[&[&str]] = &[
     &["value"],
     &["store"],
     &["engine"],
-    &["extract", "problem", "body"],
+    &["extract", "problem", "body", "cors"],
     &["exchange"],
     &["idempotency", "token", "consumer", "client", "run", "extractors"],
     &["preset", "config", "guard", "outbox", "reconcile", "observe", "admin", "testing", "bin"],

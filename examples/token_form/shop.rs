@@ -78,13 +78,13 @@ fn forms(shop: &Shop, words: &'static Words) -> Router<Shop> {
         .clone()
         .scope(visitor())
         .while_running(WhileRunning::Wait(PATIENCE))
-        .render(|refusal| page::refusal(words, refusal));
+        .render(|refused| page::refusal(words, refused.refusal()));
     let tokens = shop
         .tokens
         .layer("order")
         .principal(visitor())
         .while_running(WhileRunning::Wait(PATIENCE))
-        .render(|refusal| page::refusal(words, refusal));
+        .render(|refused| page::refusal(words, refused.refusal()));
 
     Router::new()
         // Whatever arrives is an order.

@@ -1,14 +1,15 @@
 use std::{
     error::Error,
-    future::poll_fn,
+    future::{Future, poll_fn},
     pin::{Pin, pin},
-    task::Poll,
+    task::{Context, Poll},
 };
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::Body;
 use http_body_util::LengthLimitError;
+use tokio::time::Sleep;
 
 use super::{BoxError, IdleTimeout};
 
@@ -35,15 +36,37 @@ pub(crate) enum Failure<E> {
     TooLong(Excess),
     /// It broke, behind what was read.
     Broken(Excess, E),
+    /// It had not ended when the time was up; the rest has not been read.
+    TooSlow(Excess),
     /// No frame came for as long as was waited for one.
     Stalled,
 }
 
-/// Reads a body to its end, or up to `limit` bytes. A body of one frame is not copied.
+/// How long a body may take.
+pub(crate) enum Patience {
+    /// Any time.
+    Endless,
+    /// Until this is over.
+    Until(Pin<Box<Sleep>>),
+    /// So long between two frames.
+    Idle(IdleTimeout),
+}
+
+impl Patience {
+    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        match self {
+            Self::Endless => false,
+            Self::Until(end) => end.as_mut().poll(cx).is_ready(),
+            Self::Idle(idle) => idle.has_elapsed(cx),
+        }
+    }
+}
+
+/// Reads a body to its end, up to `limit` bytes, or for as long as `patience` says. A body of one frame is not copied.
 pub(crate) async fn collect<B>(
     mut body: Pin<&mut B>,
     limit: usize,
-    mut idle: IdleTimeout,
+    mut patience: Patience,
 ) -> Result<Collected, Failure<B::Error>>
 where
     B: Body<Data = Bytes>,
@@ -55,17 +78,21 @@ where
         return Err(Failure::TooLong(Excess { read: first }));
     }
     loop {
-        let polled = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
-            Poll::Ready(frame) => Poll::Ready(Some(frame)),
-            Poll::Pending if idle.has_elapsed(cx) => Poll::Ready(None),
+        let next = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(next) => Poll::Ready(Some(next)),
+            Poll::Pending if patience.is_over(cx) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
-        let Some(polled) = polled.await else { return Err(Failure::Stalled) };
-        idle.restart();
-        let Some(frame) = polled else { break };
-        let frame = match frame {
-            Ok(frame) => frame,
-            Err(error) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
+        let next = next.await;
+        if let Patience::Idle(idle) = &mut patience {
+            idle.restart();
+        }
+        let frame = match next {
+            Some(Some(Ok(frame))) => frame,
+            Some(Some(Err(error))) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
+            Some(None) => break,
+            None if matches!(patience, Patience::Idle(_)) => return Err(Failure::Stalled),
+            None => return Err(Failure::TooSlow(Excess { read: join(first, more) })),
         };
         match frame.into_data() {
             Ok(data) if first.is_empty() && more.is_empty() => first = data,
@@ -142,7 +169,7 @@ fn join(first: Bytes, more: BytesMut) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use std::{convert::Infallible, pin::pin};
+    use std::{convert::Infallible, pin::pin, time::Duration};
 
     use http_body::Frame;
     use http_body_util::{BodyExt, Full, StreamBody};
@@ -175,10 +202,10 @@ mod tests {
 
     #[tokio::test]
     async fn whole_bodies() {
-        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5, IdleTimeout::none()).await.unwrap();
+        let whole = collect(pin!(chunks(&["ab", "c", "de", "trailers"])), 5, Patience::Endless).await.unwrap();
         assert_eq!(whole.data, "abcde");
         assert_eq!(whole.trailers.unwrap()["x-a"], "1");
-        let empty = collect(pin!(chunks(&[])), 0, IdleTimeout::none()).await.unwrap();
+        let empty = collect(pin!(chunks(&[])), 0, Patience::Endless).await.unwrap();
         assert!(empty.data.is_empty() && empty.trailers.is_none());
     }
 
@@ -193,9 +220,9 @@ mod tests {
             StreamBody::new(frames)
         };
         let idle = || IdleTimeout::new(3 * second);
-        assert_eq!(collect(pin!(slow(2)), 9, idle()).await.unwrap().data, "xxxxx");
+        assert_eq!(collect(pin!(slow(2)), 9, Patience::Idle(idle())).await.unwrap().data, "xxxxx");
         let began = tokio::time::Instant::now();
-        assert!(matches!(collect(pin!(slow(4)), 9, idle()).await, Err(Failure::Stalled)));
+        assert!(matches!(collect(pin!(slow(4)), 9, Patience::Idle(idle())).await, Err(Failure::Stalled)));
         assert_eq!(began.elapsed(), 3 * second);
     }
 
@@ -203,28 +230,42 @@ mod tests {
     async fn one_frame_is_not_copied() {
         let data = Bytes::from(vec![7; 100]);
         let whole =
-            collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100, IdleTimeout::none()).await.unwrap();
+            collect(pin!(Full::new(data.clone()).map_err(|_: Infallible| ())), 100, Patience::Endless).await.unwrap();
         assert_eq!(whole.data.as_ptr(), data.as_ptr());
     }
 
     #[tokio::test]
     async fn too_long_and_broken() {
-        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5, IdleTimeout::none()).await
+        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5, Patience::Endless).await
         else {
             panic!()
         };
         assert_eq!(excess.read, "abcdef");
         let Err(Failure::TooLong(excess)) =
-            collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5, IdleTimeout::none()).await
+            collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5, Patience::Endless).await
         else {
             panic!()
         };
         assert!(excess.read.is_empty());
         let Err(Failure::Broken(excess, error)) =
-            collect(pin!(chunks(&["ab", "c", "break"])), 5, IdleTimeout::none()).await
+            collect(pin!(chunks(&["ab", "c", "break"])), 5, Patience::Endless).await
         else {
             panic!()
         };
         assert_eq!((&*excess.read, error), (&b"abc"[..], "broken"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn too_slow() {
+        use futures_util::StreamExt;
+
+        let first = Frame::data(Bytes::from_static(b"ab"));
+        let first = futures_util::stream::iter([Ok::<_, Infallible>(first)]);
+        let slow = StreamBody::new(first.chain(futures_util::stream::pending()));
+        let time = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
+        let Err(Failure::TooSlow(excess)) = collect(pin!(slow), 5, Some(time)).await else { panic!() };
+        assert_eq!(excess.read, "ab");
+        let time = Box::pin(tokio::time::sleep(Duration::ZERO));
+        assert_eq!(collect(pin!(chunks(&["ab", "c"])), 5, Some(time)).await.unwrap().data, "abc");
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Bounds how long a body may stand still between two of its frames.
 pub(crate) struct IdleTimeout {
-    limit: Option<Duration>,
+    limit: Duration,
     /// Boxed, and not made before the body stands still: most are there at once.
     timer: Option<Pin<Box<Sleep>>>,
     waits: bool,
@@ -17,17 +17,12 @@ pub(crate) struct IdleTimeout {
 
 impl IdleTimeout {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self { limit: Some(limit), timer: None, waits: false }
-    }
-
-    /// No bound.
-    pub(crate) fn none() -> Self {
-        Self { limit: None, timer: None, waits: false }
+        Self { limit, timer: None, waits: false }
     }
 
     /// Looks whether the time is over while no frame is there.
     pub(crate) fn has_elapsed(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(limit) = self.limit else { return false };
+        let limit = self.limit;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
         if !self.waits {
             self.waits = true;

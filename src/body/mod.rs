@@ -10,7 +10,7 @@ mod response;
 #[cfg(feature = "form")]
 pub(crate) use self::prefix::Prefix;
 pub(crate) use self::{
-    collect::{Collected, Excess, Failure, collect, drain, is_over_a_limit},
+    collect::{Collected, Excess, Failure, Patience, collect, drain, is_over_a_limit},
     idle::IdleTimeout,
 };
 pub use self::{request::RequestBody, response::ResponseBody};

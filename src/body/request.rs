@@ -1,5 +1,6 @@
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     vec,
 };
@@ -10,6 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::Collected;
+use crate::engine::Work;
 
 pin_project! {
     /// The request body that the inner service gets: the client's own, or the bytes that the layer has read.
@@ -25,8 +27,16 @@ pin_project! {
     #[derive(Debug)]
     enum Kind<B> {
         Passed { #[pin] body: B },
+        Watched { #[pin] body: B, work: Arc<Work> },
         Whole { data: Option<Bytes>, trailers: Option<Box<HeaderMap>> },
         Resumed { read: vec::IntoIter<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<Pin<Box<B>>> },
+    }
+}
+
+/// An empty body.
+impl<B> Default for RequestBody<B> {
+    fn default() -> Self {
+        Self::whole(Collected::default())
     }
 }
 
@@ -34,6 +44,11 @@ impl<B> RequestBody<B> {
     /// A body that the layer has not touched.
     pub(crate) fn passed(body: B) -> Self {
         Self { kind: Kind::Passed { body } }
+    }
+
+    /// A body that goes to the handler as it comes, while `work` is told if it breaks.
+    pub(crate) fn watched(body: B, work: Arc<Work>) -> Self {
+        Self { kind: Kind::Watched { body, work } }
     }
 
     pub(crate) fn whole(Collected { data, trailers }: Collected) -> Self {
@@ -44,7 +59,7 @@ impl<B> RequestBody<B> {
     /// How many bytes of it are held in memory.
     pub(crate) fn held(&self) -> usize {
         match &self.kind {
-            Kind::Passed { .. } => 0,
+            Kind::Passed { .. } | Kind::Watched { .. } => 0,
             Kind::Whole { data, .. } => data.as_ref().map_or(0, Bytes::len),
             Kind::Resumed { read, .. } => read.as_slice().iter().map(Bytes::len).sum(),
         }
@@ -64,6 +79,13 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         match self.project().kind.project() {
             KindProjected::Passed { body } => body.poll_frame(cx),
+            KindProjected::Watched { body, work } => {
+                let polled = body.poll_frame(cx);
+                if let Poll::Ready(Some(Err(_))) = &polled {
+                    work.break_request();
+                }
+                polled
+            }
             KindProjected::Whole { data, trailers } => Poll::Ready(
                 data.take()
                     .map(Frame::data)
@@ -80,7 +102,7 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Passed { body } => body.is_end_stream(),
+            Kind::Passed { body } | Kind::Watched { body, .. } => body.is_end_stream(),
             Kind::Whole { data, trailers } => data.is_none() && trailers.is_none(),
             Kind::Resumed { read, trailers, rest } => {
                 read.as_slice().is_empty() && trailers.is_none() && rest.as_ref().is_none_or(Body::is_end_stream)
@@ -90,7 +112,7 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Passed { body } => body.size_hint(),
+            Kind::Passed { body } | Kind::Watched { body, .. } => body.size_hint(),
             Kind::Whole { data, trailers } => {
                 sizes(data.as_ref().map_or(0, Bytes::len), &SizeHint::with_exact(0), trailers.is_some())
             }

@@ -24,6 +24,13 @@ pin_project! {
     }
 }
 
+/// An empty body, as layers of `tower-http` make one for the answers that they give themselves.
+impl<B: Body> Default for ResponseBody<B> {
+    fn default() -> Self {
+        Self::whole(Bytes::new(), None)
+    }
+}
+
 impl<B: Body> ResponseBody<B> {
     /// A body that the layer has not touched.
     pub(crate) fn passed(body: B) -> Self {
@@ -114,7 +121,7 @@ mod tests {
         let resumed = ResponseBody::resumed(data.clone(), Box::pin(Inner::from("de")));
         assert_eq!(resumed.size_hint().exact(), Some(5));
         assert_eq!(resumed.collect().await.unwrap().to_bytes(), "abcde");
-        let empty = ResponseBody::<Inner>::whole(Bytes::new(), None);
+        let empty = ResponseBody::<Inner>::default();
         assert!(empty.is_end_stream() && empty.size_hint().exact() == Some(0));
     }
 }

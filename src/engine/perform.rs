@@ -3,7 +3,7 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 use bytes::Bytes;
 
 use super::{Admission, Ask, CatchUnwind, Ending, Engine, Party, Run, Stage, Started, Work};
-use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State, WhileRunning};
+use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State};
 
 /// An operation that is no HTTP request.
 pub(crate) struct Errand<'a> {
@@ -32,13 +32,6 @@ pub(crate) enum Fate {
 }
 
 impl Errand<'_> {
-    fn patience(&self) -> Duration {
-        match self.policy.while_running {
-            WhileRunning::Wait(patience) => patience,
-            _ => Duration::ZERO,
-        }
-    }
-
     /// The record says what a run came to that lost its claim.
     fn late<T>(&self, record: Option<Box<Record>>) -> Performed<T> {
         match record.filter(|record| record.is_of(self.claim)) {
@@ -70,7 +63,7 @@ impl Engine {
             claim: errand.claim,
             stage,
             party: &Party::Layer(std::ptr::from_ref(self).addr()),
-            patience: errand.patience(),
+            patience: errand.policy.patience(),
             body: 0,
         };
         match self.admit(ask).await {

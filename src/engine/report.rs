@@ -24,8 +24,10 @@ fn trace(event: &Event<'_>) {
 
     match *event {
         Event::Refused { key, refusal } => {
-            info!(key = key.map(RecordKey::log_id), problem = refusal.name(), detail = %refusal.detail(), "refused");
+            let (problem, detail, advice) = (refusal.name(), refusal.detail(), refusal.advice());
+            info!(key = key.map(RecordKey::log_id), problem, %detail, advice, "refused");
         }
+        Event::Unverified { status } => info!(status = status.as_u16(), "refused: the request was not verified"),
         Event::Replayed { key } => debug!(key = key.log_id(), "replayed"),
         Event::Responded { key } => debug!(key = key.log_id(), "responded"),
         Event::Claimed { key, attempt, takeover: true } => {

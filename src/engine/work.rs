@@ -27,6 +27,7 @@ pub(crate) struct Work {
     leftover: AtomicBool,
     overdue: AtomicBool,
     lost: AtomicBool,
+    request_broken: AtomicBool,
     changed: Notify,
     wishes: Mutex<Wishes>,
     claimed: OnceLock<(RecordKey, Party)>,
@@ -41,6 +42,7 @@ impl Work {
             leftover: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            request_broken: AtomicBool::new(false),
             changed: Notify::new(),
             wishes: Mutex::new(Wishes::default()),
             claimed: OnceLock::new(),
@@ -121,6 +123,15 @@ impl Work {
             }
             changed.await;
         }
+    }
+
+    /// The request broke while the work was reading it.
+    pub(crate) fn break_request(&self) {
+        self.request_broken.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_request_broken(&self) -> bool {
+        self.request_broken.load(Ordering::Acquire)
     }
 
     pub(crate) fn wishes(&self) -> Wishes {

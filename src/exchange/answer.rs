@@ -1,22 +1,23 @@
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
+    request,
     response::Parts,
 };
 use http_body::Body;
 
-use super::{
-    Asked, Exchange, Scoping,
-    codec::{self, Kept},
-    token::Shown,
-};
+use super::{Asked, Exchange, Scoping, codec, headers::KeptHeaders, times::Times, token::Shown};
 use crate::{
-    body::{Collected, Excess, Failure, IdleTimeout, ResponseBody, collect},
+    body::{Collected, Excess, Failure, Patience, ResponseBody, collect},
     engine::Work,
-    value::{Answer, Caller, Retain, Wishes, is_undone},
+    value::{Answer, Caller, KeptAnswer, OnDuplicate, Refusal, Retain, Wishes, is_undone},
 };
 
 /// What becomes of the record.
@@ -29,45 +30,59 @@ pub(super) enum Fate {
     Undo,
 }
 
+/// Who asked: the claim, and the request's head where something looks back at it.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) asked: &'a Asked,
+    pub(super) head: Option<&'a request::Parts>,
+}
+
 impl Exchange {
     /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(super) fn take_in<B>(
         &self,
+        asking: Asking<'_>,
         head: &mut Parts,
         body: B,
         work: &Work,
-        asked: &Asked,
     ) -> impl Future<Output = (ResponseBody<B>, Fate)>
     where
         B: Body<Data = Bytes>,
     {
         async move {
+            if let Some(marker) = &self.marker {
+                // A handler that passes on what others replayed has made an answer of its own.
+                head.headers.remove(marker);
+            }
             let wishes = work.wishes();
             if self.passes_through(head, &body, wishes) {
-                return (ResponseBody::passed(body), self.fate(head, None, wishes, asked));
+                return (ResponseBody::passed(body), self.fate_unheld(asking, head, false, wishes));
             }
             // Boxed, so that its rest can be passed on after a look at its beginning.
             let mut body = Box::pin(body);
-            let read = collect(body.as_mut(), self.policy.response_limit, IdleTimeout::none()).await;
+            let time = self.policy.stream_after.filter(|_| is_of_unknown_length(head, &*body));
+            let patience = time.map_or(Patience::Endless, |time| Patience::Until(Box::pin(tokio::time::sleep(time))));
+            let read = collect(body.as_mut(), self.policy.response_limit, patience).await;
             // The handler's body may have been running until now.
             let wishes = work.wishes();
             match read {
                 Ok(whole) => {
-                    let mut fate = self.fate(head, Some(&whole), wishes, asked);
+                    let mut fate = self.fate(head, Some(&whole), wishes, asking.asked);
                     if !matches!(fate, Fate::Settle(..)) && wishes.retain.is_none() {
-                        fate = Box::pin(self.replace(head, &whole, asked.token.as_deref(), fate)).await;
+                        let token = asking.asked.token.as_deref();
+                        fate = Box::pin(self.replace(head, &whole, token, fate)).await;
                     }
                     (ResponseBody::whole(whole.data, whole.trailers), fate)
                 }
-                Err(Failure::TooLong(Excess { read })) => {
-                    (ResponseBody::resumed(read, body), self.fate(head, None, wishes, asked))
+                Err(Failure::TooLong(Excess { read }) | Failure::TooSlow(Excess { read })) => {
+                    (ResponseBody::resumed(read, body), self.fate_unheld(asking, head, false, wishes))
                 }
-                Err(Failure::Stalled) => unreachable!("an answer may take any time"),
+                Err(Failure::Stalled) => unreachable!("an answer may stand still"),
                 Err(Failure::Broken(Excess { read }, error)) => {
                     // It can still be undone.
                     let undone = self.engine.transactions.is_some();
-                    let fate = if undone { Fate::Release(None) } else { self.fate(head, None, wishes, asked) };
+                    let fate = if undone { Fate::Release(None) } else { self.fate_unheld(asking, head, true, wishes) };
                     (ResponseBody::broken(read, error), fate)
                 }
             }
@@ -107,7 +122,7 @@ impl Exchange {
             Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return Fate::Undo,
             Some(Retain::No) | None => return Fate::Release(Some(parts.status)),
         };
-        Fate::Settle(body.map(|body| self.encoded(parts, body)), retention)
+        Fate::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
     }
 
     /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is about
@@ -118,8 +133,37 @@ impl Exchange {
             && asked.claim.caller == Caller::NONE
     }
 
-    fn encoded(&self, parts: &Parts, body: &Collected) -> Bytes {
-        codec::encode(parts.status, &parts.headers, body, &self.headers)
+    /// What becomes of an answer that is not held. A failure must not become a tombstone where duplicates get an answer of
+    /// the application's own, which is one of success.
+    fn fate_unheld(&self, Asking { asked, head }: Asking<'_>, parts: &Parts, broken: bool, wishes: Wishes) -> Fate {
+        let fate = self.fate(parts, None, wishes, asked);
+        let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
+        match fate {
+            Fate::Settle(None, retention) if responds && (broken || has_failed(parts.status)) => {
+                Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)), retention)
+            }
+            fate => fate,
+        }
+    }
+
+    /// A refusal as a kept answer.
+    pub(super) fn kept_refusal(
+        &self,
+        head: Option<&request::Parts>,
+        asked: &Asked,
+        refusal: &Refusal,
+        retention: Duration,
+    ) -> Bytes {
+        // A renderer that panics in its turn must not cost the record.
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(head, Some(&asked.key), refusal)));
+        let rendered = rendered.unwrap_or_else(|_| self.document(None, refusal));
+        let (parts, data) = rendered.into_parts();
+        let body = Collected { data, trailers: None };
+        codec::encode(parts.status, &parts.headers, &body, &self.headers, Times::now(Some(retention)))
+    }
+
+    fn encoded(&self, parts: &Parts, body: &Collected, retention: Duration) -> Bytes {
+        codec::encode(parts.status, &parts.headers, body, &self.headers, Times::now(Some(retention)))
     }
 
     /// Puts a new token into a failed answer, if that is wanted and there can be one; its own is spent by that.
@@ -129,19 +173,30 @@ impl Exchange {
         let Some((successor, kept)) = rule.successor(token).await else { return fate };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         parts.headers.insert(rule.header.clone(), kept);
-        let payload = self.encoded(parts, body);
+        // What stands for the new token is kept, whatever the field is called.
+        let headers = KeptHeaders {
+            also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
+            ..self.headers.clone()
+        };
+        let times = Times::now(Some(self.policy.retention));
+        let payload = codec::encode(parts.status, &parts.headers, body, &headers, times);
         parts.headers.insert(rule.header.clone(), successor);
         Fate::Settle(Some(payload), self.policy.retention)
     }
 
     /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.
-    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&Shown>) -> Option<Kept> {
+    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&Shown>) -> Option<KeptAnswer> {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
-        let mut kept = codec::decode(payload?).filter(|kept| has_failed(kept.status))?;
+        let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;
         let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)
     }
+}
+
+/// Whether neither the head nor the body says how long the answer is.
+fn is_of_unknown_length(parts: &Parts, body: &impl Body) -> bool {
+    body.size_hint().exact().is_none() && !parts.headers.contains_key(CONTENT_LENGTH)
 }
 
 fn has_failed(status: StatusCode) -> bool {

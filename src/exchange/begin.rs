@@ -41,6 +41,15 @@ enum ScopeOf {
     Head(Option<String>),
     /// The body tells it.
     Body,
+    /// An extractor tells it, which has not run yet.
+    Extractor,
+}
+
+#[cfg(feature = "axum")]
+impl Subject {
+    pub(super) fn awaits_extractor(&self) -> bool {
+        matches!(self.name, Name::Open { scope: ScopeOf::Extractor, .. })
+    }
 }
 
 #[cfg(feature = "form")]
@@ -60,7 +69,7 @@ impl Subject {
 impl Exchange {
     /// Whether requests of this method are protected where they have a key.
     pub(crate) fn looks_at(&self, method: &Method) -> bool {
-        self.methods.contains(method)
+        self.methods.contains(method) && !self.disabled
     }
 
     /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
@@ -75,6 +84,7 @@ impl Exchange {
         }
         let (scope, caller) = match &self.scoping {
             Scoping::Scope(scope) if scope.needs_body() => (ScopeOf::Body, Caller::NONE),
+            Scoping::Scope(scope) if scope.needs_extractor() => (ScopeOf::Extractor, Caller::NONE),
             Scoping::Scope(scope) => (ScopeOf::Head(scope.extract(parts, &none)?), Caller::NONE),
             Scoping::Credentials(credentials) => (ScopeOf::Head(None), caller(&parts.headers, credentials)),
             Scoping::Unscoped => (ScopeOf::Head(None), Caller::NONE),
@@ -84,6 +94,18 @@ impl Exchange {
             (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
         };
         Ok(Some(Subject { caller, name }))
+    }
+
+    /// The subject, once an extractor has said whose it is.
+    #[cfg(feature = "axum")]
+    pub(super) fn scoped(&self, parts: &Parts, subject: Subject, scope: Option<String>) -> Result<Subject, Refusal> {
+        let Subject { caller, name } = subject;
+        let name = match name {
+            Name::Open { key: Some(key), .. } => Name::Known(self.named(parts, scope.as_deref(), &key)?),
+            Name::Open { key: None, .. } => Name::Open { scope: ScopeOf::Head(scope), key: None },
+            known => known,
+        };
+        Ok(Subject { caller, name })
     }
 
     /// The operation, and the claim for it, once the body is there. `None` where it has no key and needs none.
@@ -146,7 +168,7 @@ impl Exchange {
         match (scope, &self.scoping) {
             (ScopeOf::Body, Scoping::Scope(scope)) => scope.extract(parts, body),
             (ScopeOf::Head(scope), _) => Ok(scope),
-            (ScopeOf::Body, _) => Ok(None),
+            (ScopeOf::Body | ScopeOf::Extractor, _) => Ok(None),
         }
     }
 
@@ -196,11 +218,13 @@ impl Exchange {
         }
     }
 
-    /// Whether the body goes to the handler as it comes: the token is in the head, and nothing asks what the body says.
+    /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
     pub(super) fn streams(&self, subject: &Subject) -> bool {
-        self.tokens.is_some()
-            && matches!(subject.name, Name::Known(..))
-            && self.fingerprint.is_off()
-            && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+        let of_token = || {
+            self.tokens.is_some()
+                && self.fingerprint.is_off()
+                && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+        };
+        matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
     }
 }

@@ -1,37 +1,43 @@
-//! A kept answer as bytes: a version, the status, headers, trailers, body. Lengths stand in front; the body is what is
-//! left, so that a replay slices it.
+//! A kept answer as bytes: a version, the status, times, headers, trailers, body. Lengths stand in front; the body is what
+//! is left, so that a replay slices it. The first version had no times.
 
 use std::{mem, ops::Range};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::headers::{KeptHeaders, is_of_the_message};
-use crate::body::Collected;
+use super::{
+    headers::{KeptHeaders, is_of_the_message},
+    times::Times,
+};
+use crate::{body::Collected, value::KeptAnswer};
 
-const VERSION: u8 = 1;
+const WITHOUT_TIMES: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The version and the status.
+const HEAD: usize = 3;
 
 /// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built anew.
 const ADDED: usize = 3;
 
 type Field<'a> = (&'a HeaderName, &'a HeaderValue);
 
-/// An answer that was kept.
-#[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Collected,
-}
-
 /// Packs an answer, without the headers that are not kept.
-pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, kept: &KeptHeaders) -> Bytes {
-    let fields: Vec<_> = kept.of(headers).collect();
+pub(super) fn encode(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &Collected,
+    kept: &KeptHeaders,
+    times: Times,
+) -> Bytes {
+    let fields: Vec<_> = kept.of(status, headers).collect();
     let trailers: Vec<_> = body.trailers.iter().flat_map(|trailers| trailers.iter()).collect();
-    let length = 3 + fields_length(&fields) + fields_length(&trailers) + body.data.len();
+    let length = HEAD + Times::BYTES + fields_length(&fields) + fields_length(&trailers) + body.data.len();
     let mut out = Vec::with_capacity(length);
     out.push(VERSION);
     out.extend_from_slice(&status.as_u16().to_be_bytes());
+    out.extend_from_slice(&times.to_bytes());
     put_fields(&mut out, &fields);
     put_fields(&mut out, &trailers);
     out.extend_from_slice(&body.data);
@@ -39,18 +45,26 @@ pub(super) fn encode(status: StatusCode, headers: &HeaderMap, body: &Collected, 
     Bytes::from(out)
 }
 
-/// Unpacks an answer; `None` where the bytes are none of this version, or no answer that it packs.
-pub(super) fn decode(payload: &Bytes) -> Option<Kept> {
-    let [VERSION, high, low, ..] = payload[..] else { return None };
+/// Unpacks an answer; `None` where the bytes are none of these versions, or no answer that they pack.
+pub(super) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
+    let [version @ (WITHOUT_TIMES | VERSION), high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
-    let mut rest = Rest { payload, from: 3 };
+    let mut rest = Rest { payload, from: HEAD };
+    let times = if version == VERSION { Some(rest.take_times()?) } else { None };
     let headers = rest.take_fields(ADDED)?;
     if status.is_informational() || headers.keys().any(is_of_the_message) {
         // A server would not know how to send it.
         return None;
     }
     let trailers = Some(rest.take_fields(0)?).filter(|trailers| !trailers.is_empty()).map(Box::new);
-    Some(Kept { status, headers, body: Collected { data: payload.slice(rest.from..), trailers } })
+    Some(KeptAnswer {
+        status,
+        headers,
+        body: payload.slice(rest.from..),
+        trailers,
+        completed: times.and_then(Times::completed),
+        expires: times.and_then(Times::expires),
+    })
 }
 
 /// What is still to be read. It counts where it is, since each slice of a payload costs two counts of its owners.
@@ -73,6 +87,12 @@ impl Rest<'_> {
             fields.try_append(name, value).ok()?;
         }
         Some(fields)
+    }
+
+    fn take_times(&mut self) -> Option<Times> {
+        let bytes = self.payload.get(self.from..self.from + Times::BYTES)?.try_into().ok()?;
+        self.from += Times::BYTES;
+        Some(Times::from_bytes(bytes))
     }
 
     fn take_part(&mut self) -> Option<Range<usize>> {
@@ -148,11 +168,11 @@ mod tests {
     #[test]
     fn an_answer_comes_back_whole() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::CREATED, &headers, &body, &KeptHeaders::default());
+        let payload = encode(StatusCode::CREATED, &headers, &body, &KeptHeaders::default(), Times::now(None));
         let kept = decode(&payload).unwrap();
         assert_eq!(kept.status, StatusCode::CREATED);
-        assert_eq!(kept.body.data, body.data);
-        assert_eq!(kept.body.trailers, body.trailers);
+        assert_eq!(kept.body, body.data);
+        assert_eq!(kept.trailers, body.trailers);
         let mut expected = headers.clone();
         expected.remove("set-cookie");
         assert_eq!(kept.headers, expected);
@@ -162,24 +182,33 @@ mod tests {
     #[test]
     fn a_replay_slices_the_payload() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default());
+        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default(), Times::now(None));
         let kept = decode(&payload).unwrap();
-        assert_eq!(kept.body.data.as_ptr_range().end, payload.as_ptr_range().end);
+        assert_eq!(kept.body.as_ptr_range().end, payload.as_ptr_range().end);
     }
 
     #[test]
     fn torn_payloads_are_none() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default());
+        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default(), Times::now(None));
         for end in 0..payload.len() - body.data.len() {
             assert!(decode(&payload.slice(..end)).is_none(), "{end}");
         }
-        for version in [0, 2, 255] {
+        for version in [0, 3, 255] {
             let mut other = payload.to_vec();
             other[0] = version;
             assert!(decode(&Bytes::from(other)).is_none());
         }
         assert!(decode(&Bytes::from_static(&[1, 0, 200, 0xff, 0xff, 0xff, 0x7f])).is_none());
+    }
+
+    #[test]
+    fn an_answer_of_the_first_version_is_read() {
+        let payload = [&[WITHOUT_TIMES, 0, 201, 1, 3][..], b"x-a", &[1], b"7", &[0], b"body"].concat();
+        let kept = decode(&Bytes::from(payload)).unwrap();
+        assert_eq!((kept.status, &kept.body[..]), (StatusCode::CREATED, &b"body"[..]));
+        assert_eq!((kept.completed, kept.expires), (None, None));
+        assert_eq!(kept.headers["x-a"], "7");
     }
 
     #[test]

@@ -1,21 +1,19 @@
-use std::{
-    any::Any,
-    future::Future,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::pin,
-    sync::Arc,
-};
+use std::{any::Any, future::Future, panic::resume_unwind, pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Asked, Exchange, Operation, answer::Fate, codec, run::whole_request, token::Shown};
+use super::{
+    Asked, Exchange, Operation,
+    answer::{Asking, Fate},
+    run::whole_request,
+    token::Shown,
+};
 use crate::{
-    body::{Collected, RequestBody, ResponseBody},
+    body::{RequestBody, ResponseBody},
     engine::{CatchUnwind, Ending, How, Run, Work},
-    problem,
     value::Refusal,
 };
 
@@ -40,6 +38,8 @@ impl Exchange {
     {
         async move {
             let Asked { key, token, .. } = asked;
+            let head = self.looks_back().then(|| Box::new(parts.clone()));
+            let asking = Asking { asked, head: head.as_deref() };
             let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
             parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
             let issued = self.let_issue(parts, token.as_deref());
@@ -49,32 +49,41 @@ impl Exchange {
                 if let Some(issued) = issued {
                     issued.mark(&mut head.headers);
                 }
-                let (body, fate) = self.take_in(&mut head, body, work, asked).await;
+                let (body, fate) = self.take_in(asking, &mut head, body, work).await;
+                self.tell_times(&mut head.headers, &fate);
                 Ok((Response::from_parts(head, body), fate))
             };
             // Gone by the time the run is ended.
             let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
-            let (answer, fate) = self.told_apart(handled, work);
+            let (answer, fate) = self.told_apart(handled, work, asking);
+            let fate = self.unless_broken(fate, work);
             let how = self.end_of(&run, fate, token.as_deref());
             let ending = run.finish(how).await;
+            // The handler has had the head: what is left looks like none.
+            let head = head.as_deref().unwrap_or(parts);
             match (answer, ending) {
                 (Err(panic), _) => resume_unwind(panic),
                 (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
-                (Ok(_), Ending::Lost(record)) => Ok(self.late(asked, record)),
-                (Ok(_), Ending::RolledBack) => Ok(self.refuse(Some(key), &Refusal::RolledBack)),
-                (Ok(_), Ending::Unknown) => Ok(self.refuse(Some(key), &Refusal::CommitUnknown)),
+                (Ok(_), Ending::Lost(record)) => Ok(self.late(head, asked, record)),
+                (Ok(_), Ending::RolledBack) => Ok(self.refuse(head, Some(key), &Refusal::RolledBack)),
+                (Ok(_), Ending::Unknown) => Ok(self.refuse(head, Some(key), &Refusal::CommitUnknown)),
             }
         }
     }
 
     /// What the client gets, unless the store knows better, and what becomes of the record.
-    fn told_apart<T, E>(&self, handled: Caught<Result<(T, Fate), E>>, work: &Work) -> (Caught<Result<T, E>>, Fate) {
+    fn told_apart<T, E>(
+        &self,
+        handled: Caught<Result<(T, Fate), E>>,
+        work: &Work,
+        asking: Asking<'_>,
+    ) -> (Caught<Result<T, E>>, Fate) {
         match handled {
             Ok(Ok((response, fate))) => (Ok(Ok(response)), fate),
-            Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure()),
+            Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure(asking)),
             // Without its client the work has lost its task-locals, which may be why it panicked.
             Err(panic) if work.is_leftover() && !self.policy.keeps_panics() => resume_unwind(panic),
-            Err(panic) => (Err(panic), self.fate_of_failure()),
+            Err(panic) => (Err(panic), self.fate_of_failure(asking)),
         }
     }
 
@@ -88,18 +97,20 @@ impl Exchange {
         }
     }
 
+    /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
+    /// answer kept.
+    fn unless_broken(&self, fate: Fate, work: &Work) -> Fate {
+        let fails = work.is_request_broken() && !self.policy.keeps_panics() && work.wishes().retain.is_none();
+        if fails { Fate::Release(None) } else { fate }
+    }
+
     /// What becomes of the record where the handler gave no answer.
-    fn fate_of_failure(&self) -> Fate {
+    fn fate_of_failure(&self, Asking { asked, head }: Asking<'_>) -> Fate {
         // What a transaction has done is rolled back with its claim, whatever the policy keeps.
         if !self.policy.keeps_panics() || self.engine.transactions.is_some() {
             return Fate::Release(None);
         }
-        let refusal = Refusal::HandlerFailed;
-        // A renderer that panics in its turn must not cost the record.
-        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(&refusal)));
-        let rendered = rendered.unwrap_or_else(|_| problem::render(&refusal, &self.problem_base));
-        let (parts, data) = rendered.into_parts();
-        let body = Collected { data, trailers: None };
-        Fate::Settle(Some(codec::encode(parts.status, &parts.headers, &body, &self.headers)), self.policy.retention)
+        let retention = self.policy.retention;
+        Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::HandlerFailed, retention)), retention)
     }
 }

@@ -11,10 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
 
 use super::{Exchange, Scoping, Token, token::Shown};
-use crate::{
-    problem,
-    value::{Event, Refusal},
-};
+use crate::value::Refusal;
 
 /// Issues tokens inside a handler, for the page that it makes.
 ///
@@ -41,6 +38,8 @@ use crate::{
 pub struct TokenIssuer {
     exchange: Arc<Exchange>,
     principal: Result<Option<String>, Refusal>,
+    /// The request's head, where a renderer is to see it.
+    head: Option<Arc<Parts>>,
     issued: Issued,
 }
 
@@ -69,7 +68,7 @@ impl TokenIssuer {
             (_, None) => Err(Refusal::TokenMissing),
         };
         self.issued.0.store(true, Ordering::Relaxed);
-        issued.map_err(|refusal| self.exchange.not_issued(refusal))
+        issued.map_err(|refusal| self.exchange.not_issued(self.head.as_deref(), refusal))
     }
 }
 
@@ -85,14 +84,13 @@ impl Exchange {
             (None, _) => Ok(None),
         };
         let issued = Issued::default();
-        parts.extensions.insert(TokenIssuer { exchange: self.clone(), principal, issued: issued.clone() });
+        let head = self.looks_back().then(|| Arc::new(parts.clone()));
+        parts.extensions.insert(TokenIssuer { exchange: self.clone(), principal, head, issued: issued.clone() });
         Some(issued)
     }
 
-    fn not_issued(&self, refusal: Refusal) -> IssueError {
-        self.engine.report(&Event::Refused { key: None, refusal: &refusal });
-        let mut response = self.rendered(&refusal);
-        problem::set_retry_after(&mut response, &refusal, self.policy.retry_after);
+    fn not_issued(&self, head: Option<&Parts>, refusal: Refusal) -> IssueError {
+        let response = self.refusal(head, None, &refusal);
         IssueError { refusal, response: Box::new(response) }
     }
 }

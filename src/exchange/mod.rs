@@ -1,8 +1,12 @@
 //! One HTTP request through the engine: read it, claim, run, keep the answer or not, replay.
 
 mod answer;
+#[cfg(feature = "axum")]
+mod authenticate;
 mod begin;
+mod check;
 mod codec;
+mod exceptions;
 mod fail_open;
 mod future;
 mod handle;
@@ -13,16 +17,19 @@ mod payload;
 #[cfg(feature = "form")]
 mod prefix;
 mod refuse;
+mod refused;
 mod run;
 mod service;
 #[cfg_attr(not(feature = "signed-tokens"), path = "unsigned.rs")]
 mod signer;
+mod times;
 mod token;
+mod verify;
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderName, Method, Response};
+use http::{HeaderName, Method, Response, request::Parts};
 
 use crate::{
     engine::Engine,
@@ -33,15 +40,19 @@ use crate::{
         scope::ScopeExtractor,
     },
     problem,
-    value::{Policy, Refusal},
+    value::Policy,
 };
 
-use self::begin::{Asked, Subject};
 pub(crate) use self::fail_open::FailOpen;
+use self::{
+    begin::{Asked, Subject},
+    exceptions::Exceptions,
+};
 pub use self::{
     future::ResponseFuture,
     issuing::{IssueError, TokenIssuer},
     operation::Operation,
+    refused::RefusedRequest,
     service::Idempotency,
     token::Token,
 };
@@ -49,10 +60,14 @@ pub(crate) use self::{
     headers::KeptHeaders,
     signer::Signer,
     token::{Issuer, TokenRule},
+    verify::Verify,
 };
 
 /// Makes the answer that tells a client of a refusal.
-pub(crate) type Render = dyn Fn(&Refusal) -> Response<Bytes> + Send + Sync;
+pub(crate) type Render = dyn Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync;
+
+/// Names one occurrence of a problem.
+pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// Everything that a layer was told, and the engine that does it.
 #[derive(Clone)]
@@ -67,13 +82,28 @@ pub(crate) struct Exchange {
     pub(crate) scoping: Scoping,
     pub(crate) fingerprint: FingerprintExtractor,
     pub(crate) headers: KeptHeaders,
-    pub(crate) marker: HeaderName,
+    /// The field that marks a replay, if any does.
+    pub(crate) marker: Option<HeaderName>,
+    /// The fields that say when an answer was kept, and until when.
+    pub(crate) completed_header: Option<HeaderName>,
+    pub(crate) expires_header: Option<HeaderName>,
+    /// Answers say in the fields of SDKs whether to repeat a request.
+    pub(crate) sdk_hints: bool,
     pub(crate) problem_base: Cow<'static, str>,
+    pub(crate) problem_link: bool,
+    pub(crate) problem_instance: Option<Arc<Instance>>,
+    /// Sees a request's head and body before anything is claimed for it.
+    pub(crate) verify: Option<Arc<Verify>>,
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: FailOpen,
     pub(crate) attached: bool,
     /// How long a request body may stand still.
     pub(crate) body_timeout: Duration,
+    /// Nothing is protected.
+    pub(crate) disabled: bool,
+    pub(crate) exceptions: Exceptions,
+    /// The body goes to the handler as it comes.
+    pub(crate) stream_body: bool,
     /// The request body is the claim's note.
     pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
@@ -92,16 +122,6 @@ pub(crate) enum Scoping {
 }
 
 impl Exchange {
-    /// Refuses settings that contradict each other, when the layer is put around a service.
-    #[track_caller]
-    pub(crate) fn check(&self) {
-        assert!(
-            !(self.fail_open != FailOpen::Never && self.policy.is_at_most_once()),
-            "a layer cannot run at most once (`after_crash(AfterCrash::Never)`) and let requests through unprotected \
-             (`fail_open()`)"
-        );
-    }
-
     pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine: Arc::new(engine),
@@ -113,12 +133,21 @@ impl Exchange {
             scoping: Scoping::Credentials(Credentials::default()),
             fingerprint: fingerprint::bytes(),
             headers: KeptHeaders::default(),
-            marker: HeaderName::from_static("idempotent-replayed"),
+            marker: Some(HeaderName::from_static("idempotent-replayed")),
+            completed_header: None,
+            expires_header: None,
+            sdk_hints: false,
             problem_base: Cow::Borrowed(problem::TYPE_BASE),
+            problem_link: false,
+            problem_instance: None,
+            verify: None,
             render: None,
             fail_open: FailOpen::Never,
             attached: false,
             body_timeout: Duration::from_secs(60),
+            disabled: false,
+            exceptions: Exceptions::default(),
+            stream_body: false,
             keep_request: false,
             tokens: None,
         }
@@ -152,6 +181,9 @@ impl fmt::Debug for Exchange {
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
             .field("body_timeout", &self.body_timeout)
+            .field("disabled", &self.disabled)
+            .field("exceptions", &self.exceptions)
+            .field("stream_body", &self.stream_body)
             .field("keep_request", &self.keep_request)
             .finish_non_exhaustive()
     }

@@ -4,7 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::store::{NoTransaction, SqlDatabase, Tx};
 use crate::{
     engine::{Started, Work},
-    value::{Payload, RecordKey, Retain, Settlement, child_key},
+    store::Granted,
+    value::{Claim, KeptAnswer, Payload, RecordKey, Retain, Secret, Settlement, child_key},
 };
 
 /// What a handler can see of the operation that it runs, and say about its own answer.
@@ -35,11 +36,24 @@ pub struct Operation {
     retention: Duration,
     /// How long it has to be remembered, where nobody may say otherwise.
     memory: Option<Duration>,
+    /// It has ended before, and this is what was kept.
+    ended: Option<Arc<Option<KeptAnswer>>>,
 }
 
 impl Operation {
     pub(crate) fn new(work: Arc<Work>, key: RecordKey, started: Started, retention: Duration) -> Self {
-        Self { work, key, started: Arc::new(started), retention, memory: None }
+        Self { work, key, started: Arc::new(started), retention, memory: None, ended: None }
+    }
+
+    /// One that has ended: the handler sees it, and nothing is claimed.
+    pub(super) fn duplicate(key: RecordKey, claim: &Claim, secret: Option<Secret>, kept: Option<KeptAnswer>) -> Self {
+        let started = Started {
+            claimant: claim.claimant,
+            granted: Granted { attempt: 0, ..Granted::first(claim) },
+            secret,
+            slot: None,
+        };
+        Self { ended: Some(Arc::new(kept)), ..Self::new(Arc::new(Work::new()), key, started, Duration::ZERO) }
     }
 
     pub(super) fn remembered(self, memory: Option<Duration>) -> Self {
@@ -92,7 +106,41 @@ impl Operation {
         self.work.wish(|wishes| wishes.began = true);
     }
 
-    /// How many times the key was claimed since its record began: 1 for the first try.
+    /// Returns whether the operation has ended before, and this request is a duplicate that
+    /// [passes through](crate::OnDuplicate::PassThrough).
+    ///
+    /// Nothing is claimed for it then, several may run at the same time, and what the handler says of its answer
+    /// ([`keep`](Self::keep), [`discard`](Self::discard) and their kind) has no effect: the handler must only read.
+    ///
+    /// ```
+    /// use axum::{Router, http::StatusCode, routing::post};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, OnDuplicate, Operation};
+    ///
+    /// async fn order(operation: Operation) -> (StatusCode, String) {
+    ///     match operation.kept() {
+    ///         // The status of today, not of the time when it was ordered.
+    ///         Some(_) if operation.is_duplicate() => (StatusCode::OK, "shipped".to_owned()),
+    ///         _ => (StatusCode::CREATED, "ordered".to_owned()),
+    ///     }
+    /// }
+    ///
+    /// let layer = IdempotencyLayer::new(MemoryStore::new()).on_duplicate(OnDuplicate::PassThrough);
+    /// let app: Router = Router::new().route("/orders", post(order).layer(layer));
+    /// # drop(app);
+    /// ```
+    #[must_use]
+    pub fn is_duplicate(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Returns what was kept of the first answer, if this is a [duplicate](Self::is_duplicate) and an answer was retained.
+    #[must_use]
+    pub fn kept(&self) -> Option<&KeptAnswer> {
+        self.ended.as_deref()?.as_ref()
+    }
+
+    /// How many times the key was claimed since its record began: 1 for the first try, and 0 for a
+    /// [duplicate](Self::is_duplicate).
     ///
     /// More than 1 means that a try before this one failed, or never came back, and may have left something behind. It
     /// may also have come no further than its claim.
@@ -120,6 +168,11 @@ impl Operation {
     /// The answer is not kept, whatever the policy says: the next try runs.
     pub fn discard(&self) {
         self.work.wish(|wishes| wishes.retain = Some(Retain::No));
+    }
+
+    /// Keeps the answer for the policy's retention, whatever the policy thinks of its status.
+    pub fn keep(&self) {
+        self.keep_for(self.retention);
     }
 
     /// The answer is kept for this long, whatever the policy says.

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use http::Response;
 
-use super::{answer::is_partial, codec, headers::KeptHeaders};
+use super::{answer::is_partial, codec, headers::KeptHeaders, times::Times};
 use crate::{body::Collected, value::Payload};
 
 impl Payload {
@@ -15,7 +15,7 @@ impl Payload {
             return Self::tombstone();
         }
         let body = Collected { data: response.body().clone(), trailers: None };
-        Self::packed(codec::encode(status, response.headers(), &body, &KeptHeaders::default()))
+        Self::packed(codec::encode(status, response.headers(), &body, &KeptHeaders::default(), Times::now(None)))
     }
 }
 
@@ -33,7 +33,7 @@ mod tests {
         let response = Response::builder().status(201).header(LOCATION, "/orders/7").header(SET_COOKIE, "s=1");
         let payload = Payload::response(&response.body(Bytes::from_static(b"order 7")).unwrap());
         let kept = codec::decode(&payload.into_bytes().unwrap()).unwrap();
-        assert_eq!((kept.status, &kept.body.data[..]), (StatusCode::CREATED, &b"order 7"[..]));
+        assert_eq!((kept.status, &kept.body[..]), (StatusCode::CREATED, &b"order 7"[..]));
         assert_eq!(kept.headers[LOCATION], "/orders/7");
         assert!(!kept.headers.contains_key(SET_COOKIE));
     }

@@ -1,17 +1,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, header::EXPECT};
+use http::{HeaderMap, HeaderValue, Response, header::EXPECT, request::Parts};
 use http_body::Body;
 
-use super::{
-    Asked, Exchange,
-    codec::{self, Kept},
-};
+use super::{Asked, Exchange, RefusedRequest, codec, times::left_until};
 use crate::{
     body::{BoxError, ResponseBody, drain},
-    problem,
-    value::{Event, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning},
+    problem::{self, Problem},
+    value::{Duplicate, Event, KeptAnswer, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning},
 };
 
 /// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
@@ -20,81 +17,153 @@ const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 impl Exchange {
     /// Tells a client of a refusal.
-    pub(crate) fn refuse<B: Body>(&self, key: Option<&RecordKey>, refusal: &Refusal) -> Response<ResponseBody<B>> {
-        self.engine.report(&Event::Refused { key, refusal });
-        let mut response = self.rendered(refusal);
-        problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
-        response.map(|body| ResponseBody::whole(body, None))
+    pub(crate) fn refuse<B: Body>(
+        &self,
+        head: &Parts,
+        key: Option<&RecordKey>,
+        refusal: &Refusal,
+    ) -> Response<ResponseBody<B>> {
+        self.refusal(Some(head), key, refusal).map(|body| ResponseBody::whole(body, None))
     }
 
-    /// Sends a kept answer again, marked.
-    pub(super) fn replay<B: Body>(&self, key: &RecordKey, kept: Kept) -> Response<ResponseBody<B>> {
-        self.engine.report(&Event::Replayed { key });
-        let mut response = Response::new(ResponseBody::whole(kept.body.data, kept.body.trailers));
-        *response.status_mut() = kept.status;
-        *response.headers_mut() = kept.headers;
-        // What is left out today was perhaps kept by yesterday's process.
-        for name in &self.headers.not {
-            response.headers_mut().remove(name);
+    /// The answer that tells a client of a refusal, reported.
+    pub(super) fn refusal(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
+        self.engine.report(&Event::Refused { key, refusal });
+        let mut response = self.rendered(head, key, refusal);
+        problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
+        if self.sdk_hints {
+            problem::set_sdk_hints(response.headers_mut(), refusal.is_retryable());
         }
-        response.headers_mut().insert(self.marker.clone(), HeaderValue::from_static("true"));
         response
     }
 
-    pub(super) fn running<R: Body>(&self, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
+    /// Sends a kept answer again, marked.
+    pub(super) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
+        self.engine.report(&Event::Replayed { key });
+        let times = self.time_fields(kept.completed, kept.expires);
+        let failed = kept.has_failed();
+        let mut response = Response::new(ResponseBody::whole(kept.body, kept.trailers));
+        *response.status_mut() = kept.status;
+        *response.headers_mut() = kept.headers;
+        let headers = response.headers_mut();
+        // What is left out today was perhaps kept by yesterday's process.
+        for name in &self.headers.not {
+            headers.remove(name);
+        }
+        for (name, value) in times {
+            headers.insert(name, value);
+        }
+        if self.sdk_hints && failed {
+            problem::set_sdk_hints(headers, false);
+        }
+        if let Some(marker) = &self.marker {
+            headers.insert(marker.clone(), HeaderValue::from_static("true"));
+        }
+        response
+    }
+
+    pub(super) fn running<R: Body>(&self, head: &Parts, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
         let refusal = Refusal::RequestInProgress(left);
         match &self.policy.while_running {
-            WhileRunning::Respond(reply) => self.respond(key, reply, Some(&refusal)),
-            _ => self.refuse(Some(key), &refusal),
+            WhileRunning::Respond(reply) | WhileRunning::WaitThenRespond(_, reply) => {
+                self.respond(&Duplicate { key, head, kept: None }, reply, Some(&refusal))
+            }
+            WhileRunning::Refuse | WhileRunning::Wait(_) => self.refuse(head, Some(key), &refusal),
         }
     }
 
-    pub(super) fn duplicate<R: Body>(&self, asked: &Asked, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+    pub(super) fn duplicate<R: Body>(
+        &self,
+        head: &Parts,
+        asked: &Asked,
+        payload: Option<&Bytes>,
+    ) -> Response<ResponseBody<R>> {
         let Asked { key, token, .. } = asked;
         if let Some(failed) = self.replaced(payload, token.as_deref()) {
             return self.replay(key, failed);
         }
         match &self.policy.on_duplicate {
-            OnDuplicate::Replay => match payload.and_then(codec::decode) {
+            OnDuplicate::Replay | OnDuplicate::PassThrough => match payload.and_then(codec::decode) {
                 Some(kept) => self.replay(key, kept),
-                None => self.refuse(Some(key), &Refusal::ResponseNotRetained),
+                None => self.refuse(head, Some(key), &Refusal::ResponseNotRetained),
             },
-            OnDuplicate::Reject if self.tokens.is_some() => self.refuse(Some(key), &Refusal::TokenUsed),
-            OnDuplicate::Reject => self.refuse(Some(key), &Refusal::DuplicateRequest),
-            OnDuplicate::Respond(reply) => self.respond(key, reply, None),
+            OnDuplicate::Reject if self.tokens.is_some() => self.refuse(head, Some(key), &Refusal::TokenUsed),
+            OnDuplicate::Reject => self.reject(head, key, payload),
+            OnDuplicate::Respond(reply) => match payload.and_then(codec::decode) {
+                Some(failed) if failed.has_failed() => self.replay(key, failed),
+                kept => self.respond(&Duplicate { key, head, kept: kept.as_ref() }, reply, None),
+            },
         }
     }
 
+    /// If the content is the key, the retention is a window, and the same content is welcome again after it.
+    fn reject<R: Body>(&self, head: &Parts, key: &RecordKey, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+        let mut response = self.refuse(head, Some(key), &Refusal::DuplicateRequest);
+        if self.key.is_content() {
+            let expires = payload.and_then(codec::decode).and_then(|kept| kept.expires);
+            problem::retry_after(response.headers_mut(), left_until(expires, self.policy.retention));
+        }
+        response
+    }
+
     /// The claim was lost by the time the handler ended: its client gets what the record says.
-    pub(super) fn late<R: Body>(&self, asked: &Asked, record: Option<Box<Record>>) -> Response<ResponseBody<R>> {
+    pub(super) fn late<R: Body>(
+        &self,
+        head: &Parts,
+        asked: &Asked,
+        record: Option<Box<Record>>,
+    ) -> Response<ResponseBody<R>> {
         let Asked { key, claim, .. } = asked;
         match record.filter(|record| record.is_of(claim)) {
-            Some(record) if record.state == State::Settled => self.duplicate(asked, record.payload.as_ref()),
-            Some(record) => self.running(key, record.lease_left),
-            None => self.running(key, Duration::ZERO),
+            Some(record) if record.state == State::Settled => self.duplicate(head, asked, record.payload.as_ref()),
+            Some(record) => self.running(head, key, record.lease_left),
+            None => self.running(head, key, Duration::ZERO),
         }
     }
 
     /// Gives an answer of the application's own, which says when to come again where `refusal` is one that passes.
-    pub(super) fn respond<B: Body>(
+    fn respond<B: Body>(
         &self,
-        key: &RecordKey,
+        duplicate: &Duplicate<'_>,
         reply: &Reply,
         refusal: Option<&Refusal>,
     ) -> Response<ResponseBody<B>> {
-        self.engine.report(&Event::Responded { key });
-        let mut response = reply.to(key);
+        self.engine.report(&Event::Responded { key: duplicate.key });
+        let mut response = reply.to(duplicate);
         if let Some(refusal) = refusal {
             problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
         }
         response.map(|body| ResponseBody::whole(body, None))
     }
 
-    pub(super) fn rendered(&self, refusal: &Refusal) -> Response<Bytes> {
-        match &self.render {
-            Some(render) => render(refusal),
-            None => problem::render(refusal, &self.problem_base),
+    pub(super) fn rendered(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
+        match (&self.render, head) {
+            (Some(render), Some(head)) => render(&RefusedRequest { exchange: self, refusal, head, key }),
+            _ => self.document(head, refusal),
         }
+    }
+
+    /// The problem document of a refusal.
+    pub(super) fn document(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes> {
+        let instance = self.problem_instance.as_ref().zip(head).and_then(|(instance, head)| instance(head));
+        let place = self.place();
+        Problem { refusal, base: &self.problem_base, place, instance, link: self.problem_link }.render()
+    }
+
+    /// Where a key, or a token, belongs.
+    fn place(&self) -> Option<String> {
+        match &self.tokens {
+            Some(rule) => [self.key.place()?, rule.field.place()?].join(" or ").into(),
+            None => self.key.place(),
+        }
+    }
+
+    /// Whether something that the application gave looks at heads after the handler has had them.
+    pub(super) fn looks_back(&self) -> bool {
+        self.render.is_some()
+            || self.problem_instance.is_some()
+            || matches!(self.policy.on_duplicate, OnDuplicate::Respond(_))
+            || matches!(self.policy.while_running, WhileRunning::Respond(_) | WhileRunning::WaitThenRespond(..))
     }
 
     /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).

@@ -1,15 +1,18 @@
-use std::{future::Future, mem, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, mem, pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Asked, Exchange, Operation, Subject};
+use super::{Asked, Exchange, Operation, Subject, codec, verify::Stop};
 use crate::{
-    body::{BoxError, Collected, Excess, Failure, IdleTimeout, RequestBody, ResponseBody, collect, is_over_a_limit},
+    body::{
+        BoxError, Collected, Excess, Failure, IdleTimeout, Patience, RequestBody, ResponseBody, collect,
+        is_over_a_limit,
+    },
     engine::{Admission, Ask, Stage, Work},
-    value::{Event, Refusal, WhileRunning},
+    value::{Event, OnDuplicate, Refusal},
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
@@ -36,9 +39,22 @@ impl Exchange {
         R: Body<Data = Bytes>,
     {
         async move {
-            let (body, claimed, sends) = match self.take(&parts, body, subject).await {
+            #[cfg(feature = "axum")]
+            let subject = if subject.awaits_extractor() {
+                match Box::pin(self.authenticate(&mut parts, subject)).await {
+                    Ok(subject) => subject,
+                    Err(answer) => {
+                        let sends = !Self::waits_for_a_word(&parts.headers);
+                        let answer = answer.map(|data| ResponseBody::whole(data, None));
+                        return Box::pin(Self::answered(answer, RequestBody::passed(body), sends)).await;
+                    }
+                }
+            } else {
+                subject
+            };
+            let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
                 Ok(taken) => taken,
-                Err(refusal) => return Ok(self.refuse(None, &refusal)),
+                Err(stop) => return Ok(self.stopped(&parts, stop)),
             };
             self.go_on(&work, &mut inner, &mut parts, body, claimed, sends).await
         }
@@ -66,7 +82,7 @@ impl Exchange {
                 Ok(Some(asked)) => asked,
                 Ok(None) => return Box::pin(pass(inner, parts, body)).await,
                 Err(refusal) => {
-                    let answer = self.refuse(None, refusal);
+                    let answer = self.refuse(parts, None, refusal);
                     return Box::pin(Self::answered(answer, body, sends)).await;
                 }
             };
@@ -77,10 +93,7 @@ impl Exchange {
                 return Box::pin(pass(inner, parts, body)).await;
             }
             let stage = if self.attached { Stage::Attached } else { Stage::Claimed };
-            let patience = match self.policy.while_running {
-                WhileRunning::Wait(patience) => patience,
-                _ => Duration::ZERO,
-            };
+            let patience = self.policy.patience();
             let ask = Ask { work, key, claim, stage, party: &asked.party, patience, body: body.held() };
             let answer = match self.engine.admit(ask).await {
                 Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,
@@ -90,16 +103,21 @@ impl Exchange {
                 }
                 // Not beside a run that is known to be going on.
                 Admission::Failed { running: Some(left), error } if self.fail_open.lets_through(&error) => {
-                    self.running(key, left)
+                    self.running(parts, key, left)
                 }
-                Admission::Failed { error, .. } => self.refuse(Some(key), &Refusal::from(&error)),
-                Admission::Refused(refusal) => self.refuse(Some(key), &refusal),
-                Admission::Running(left) => self.running(key, left),
-                Admission::Settled(payload) => self.duplicate(asked, payload.as_ref()),
-                Admission::Mismatch(mismatch) => self.refuse(Some(key), &mismatch.into()),
-                Admission::Incompatible => self.refuse(Some(key), &Refusal::RecordIncompatible),
-                Admission::OutcomeUnknown => self.refuse(Some(key), &Refusal::OutcomeUnknown),
-                Admission::NotIssued => self.refuse(Some(key), &Refusal::TokenInvalid),
+                Admission::Failed { error, .. } => self.refuse(parts, Some(key), &Refusal::from(&error)),
+                Admission::Refused(refusal) => self.refuse(parts, Some(key), &refusal),
+                Admission::Running(left) => self.running(parts, key, left),
+                Admission::Settled(payload) if matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) => {
+                    let kept = payload.as_ref().and_then(codec::decode);
+                    parts.extensions.insert(Operation::duplicate(key.clone(), claim, self.engine.secret.clone(), kept));
+                    return Box::pin(pass(inner, parts, body)).await;
+                }
+                Admission::Settled(payload) => self.duplicate(parts, asked, payload.as_ref()),
+                Admission::Mismatch(mismatch) => self.refuse(parts, Some(key), &mismatch.into()),
+                Admission::Incompatible => self.refuse(parts, Some(key), &Refusal::RecordIncompatible),
+                Admission::OutcomeUnknown => self.refuse(parts, Some(key), &Refusal::OutcomeUnknown),
+                Admission::NotIssued => self.refuse(parts, Some(key), &Refusal::TokenInvalid),
             };
             if sends {
                 return Box::pin(Self::answered(answer, body, sends)).await;
@@ -122,7 +140,13 @@ impl Exchange {
 
     /// As much of the body as the claim needs, the claim, and whether the client may still be sending.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn take<B>(&self, parts: &Parts, body: B, subject: Subject) -> impl Future<Output = Result<Taken<B>, Refusal>>
+    fn take<B>(
+        &self,
+        work: &Arc<Work>,
+        parts: &Parts,
+        body: B,
+        subject: Subject,
+    ) -> impl Future<Output = Result<Taken<B>, Stop>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -130,7 +154,8 @@ impl Exchange {
         async move {
             if self.streams(&subject) {
                 let sends = !Self::waits_for_a_word(&parts.headers);
-                return Ok((RequestBody::passed(body), self.claim(parts, &Bytes::new(), subject), sends));
+                let body = RequestBody::watched(body, work.clone());
+                return Ok((body, self.claim(parts, &Bytes::new(), subject), sends));
             }
             #[cfg(feature = "form")]
             if let Some(place) = self.looks_for(parts, &subject) {
@@ -138,20 +163,23 @@ impl Exchange {
                 return Ok((body, claimed, true));
             }
             let whole = self.read(parts, body).await?;
+            if self.verify.is_some() {
+                Box::pin(self.verified(parts, &whole.data)).await?;
+            }
             let claimed = self.claim(parts, &whole.data, subject);
             Ok((RequestBody::whole(whole), claimed, false))
         }
     }
 
     /// The whole request body, or why not.
-    async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
+    pub(super) async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
         let limit = self.policy.request_limit;
         let mut body = pin!(body);
-        match collect(body.as_mut(), limit, IdleTimeout::new(self.body_timeout)).await {
+        match collect(body.as_mut(), limit, Patience::Idle(IdleTimeout::new(self.body_timeout))).await {
             Ok(body) => Ok(body),
             Err(Failure::TooLong(Excess { read })) => {
                 // A client whose body was read has had its word, and sends.
@@ -160,7 +188,7 @@ impl Exchange {
                 }
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
-            Err(Failure::Stalled) => Err(Refusal::BodyTimeout),
+            Err(Failure::Stalled | Failure::TooSlow(_)) => Err(Refusal::BodyTimeout),
             Err(Failure::Broken(_, error)) => {
                 if !is_over_a_limit(&*error.into()) {
                     return Err(Refusal::BodyIncomplete);
@@ -173,7 +201,7 @@ impl Exchange {
 }
 
 /// Lets a request through unprotected.
-async fn pass<S, B, R>(
+pub(super) async fn pass<S, B, R>(
     inner: &mut S,
     parts: &mut Parts,
     body: RequestBody<B>,

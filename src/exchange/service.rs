@@ -86,10 +86,19 @@ where
             return self.pass(request);
         }
         let (parts, body) = request.into_parts();
+        if self.exchange.exceptions.cover(&parts) {
+            return self.pass(Request::from_parts(parts, body));
+        }
         match self.exchange.subject(&parts) {
-            Ok(None) => self.pass(Request::from_parts(parts, body)),
+            Ok(None) if self.exchange.verify.is_none() => self.pass(Request::from_parts(parts, body)),
+            Ok(None) => {
+                let clone = self.inner.clone();
+                let inner = mem::replace(&mut self.inner, clone);
+                let pass = self.exchange.clone().pass_verified(inner, parts, body);
+                ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), pass))
+            }
             Err(refusal) => {
-                let response = self.exchange.refuse(None, &refusal);
+                let response = self.exchange.refuse(&parts, None, &refusal);
                 if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {
                     return ResponseFuture::ready(response);
                 }

@@ -34,7 +34,9 @@ enum Kind {
 
 /// Method, path, query, the media type without its parameters, and the bytes of the body.
 ///
-/// A body of `multipart/form-data` is compared with its boundary taken out, since an honest retry draws a new one.
+/// A body of `multipart/form-data` is compared with its boundary taken out, since an honest retry draws a new one. The order
+/// of query parameters counts: for clients that build the query anew for each try, take the fingerprint
+/// [by a closure](from_fn) that sorts them.
 pub fn bytes() -> FingerprintExtractor {
     FingerprintExtractor(Kind::Bytes)
 }

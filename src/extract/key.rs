@@ -13,6 +13,8 @@
 //! # drop((by_header, by_order, by_content));
 //! ```
 
+mod place;
+
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use bytes::Bytes;

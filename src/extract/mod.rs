@@ -1,5 +1,7 @@
 //! What a request says about itself: key, scope, caller, fingerprint, route.
 
+#[cfg(feature = "axum")]
+mod by_extractor;
 mod caller;
 pub mod fingerprint;
 #[cfg(feature = "form")]

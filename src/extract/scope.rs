@@ -18,9 +18,13 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
+#[cfg(feature = "axum")]
+use axum::extract::FromRequestParts;
 use bytes::Bytes;
 use http::{HeaderName, request::Parts};
 
+#[cfg(feature = "axum")]
+use super::by_extractor::{ByExtractor, Extracting, by_extractor};
 use super::key::KeyExtractor;
 use crate::value::Refusal;
 
@@ -36,6 +40,8 @@ pub struct ScopeExtractor {
 enum Source {
     Closure(Arc<ScopeFn>),
     Key(KeyExtractor),
+    #[cfg(feature = "axum")]
+    Extractor(Arc<ByExtractor>),
 }
 
 type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
@@ -85,6 +91,124 @@ pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
     ScopeExtractor { source: Source::Key(key), optional: false }
 }
 
+/// The scope is told by what an Axum extractor takes out of the request, such as the user that it authenticates.
+///
+/// The layer runs the extractor before it claims anything. If the extractor rejects the request, its rejection is the
+/// answer: nobody without the right to ask is replayed an answer. What it extracted is left in the request's extensions,
+/// where the handler takes it as `Extension<User>` instead of extracting it once more. An empty scope counts as missing.
+///
+/// The extractor sees the head only, since the body belongs to the layer. A request that the layer does not protect (of
+/// another method, without a key where that is [optional](crate::IdempotencyLayer::optional)) does not come to it, so a
+/// handler that serves such requests too takes the extractor itself.
+///
+/// ```
+/// use axum::{
+///     Extension, Router, body::Body, extract::FromRequestParts,
+///     http::{Request, StatusCode, header::AUTHORIZATION, request::Parts}, routing::post,
+/// };
+/// use tower::ServiceExt;
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, scope};
+///
+/// #[derive(Clone)]
+/// struct User {
+///     id: u64,
+/// }
+///
+/// impl<S: Sync> FromRequestParts<S> for User {
+///     type Rejection = StatusCode;
+///
+///     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, StatusCode> {
+///         match parts.headers.get(AUTHORIZATION).map(|value| value.as_bytes()) {
+///             Some(b"Bearer ann") => Ok(User { id: 7 }),
+///             _ => Err(StatusCode::UNAUTHORIZED),
+///         }
+///     }
+/// }
+///
+/// async fn order(Extension(user): Extension<User>) -> String {
+///     format!("ordered by {}", user.id)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let idempotent = IdempotencyLayer::new(MemoryStore::new()).scope(scope::from_extractor::<User, _>(|user| user.id));
+/// let app: Router = Router::new().route("/orders", post(order).layer(idempotent));
+///
+/// let ask = || Request::post("/orders").header("Idempotency-Key", "7f0c");
+/// let anns = ask().header(AUTHORIZATION, "Bearer ann").body(Body::empty())?;
+/// assert_eq!(app.clone().oneshot(anns).await?.status(), 200);
+/// // A token that is revoked gets no answer replayed.
+/// assert_eq!(app.oneshot(ask().body(Body::empty())?).await?.status(), 401);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// An extractor with a state (`State<Keys>`, a pool) is for [`from_extractor_with_state`].
+///
+/// # Panics
+///
+/// A [`TokenLayer`](crate::TokenLayer) with this as its principal panics when it is put around a service: it needs the
+/// principal of requests that it lets through, too. Put `axum::middleware::from_extractor::<User>()` outside and take a
+/// scope by [`extension`].
+#[cfg(feature = "axum")]
+#[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
+pub fn from_extractor<E, V>(scope: impl Fn(&E) -> V + Clone + Send + Sync + 'static) -> ScopeExtractor
+where
+    E: FromRequestParts<()> + Clone + Send + Sync + 'static,
+    V: fmt::Display,
+{
+    from_extractor_with_state::<E, (), V>((), scope)
+}
+
+/// The same as [`from_extractor`], for an extractor that needs the application's state.
+///
+/// ```
+/// use axum::{Router, extract::{FromRef, FromRequestParts}, http::{StatusCode, request::Parts}, routing::post};
+/// use std::sync::Arc;
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, scope};
+///
+/// #[derive(Clone)]
+/// struct Sessions(Arc<[&'static str]>);
+///
+/// #[derive(Clone)]
+/// struct Session(String);
+///
+/// impl<S: Sync> FromRequestParts<S> for Session
+/// where
+///     Sessions: FromRef<S>,
+/// {
+///     type Rejection = StatusCode;
+///
+///     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, StatusCode> {
+///         let Sessions(open) = Sessions::from_ref(state);
+///         let session = parts.headers.get("x-session").and_then(|value| value.to_str().ok());
+///         let session = session.filter(|session| open.contains(session)).ok_or(StatusCode::UNAUTHORIZED)?;
+///         Ok(Session(session.to_owned()))
+///     }
+/// }
+///
+/// let state = Sessions(Arc::new(["ann"]));
+/// let scope = scope::from_extractor_with_state::<Session, _, _>(state.clone(), |session| session.0.clone());
+/// let app: Router = Router::new()
+///     .route("/orders", post(|| async { "ordered" }))
+///     .layer(IdempotencyLayer::new(MemoryStore::new()).scope(scope))
+///     .with_state(state);
+/// # drop(app);
+/// ```
+#[cfg(feature = "axum")]
+#[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
+pub fn from_extractor_with_state<E, S, V>(
+    state: S,
+    scope: impl Fn(&E) -> V + Clone + Send + Sync + 'static,
+) -> ScopeExtractor
+where
+    E: FromRequestParts<S> + Clone + Send + Sync + 'static,
+    S: Clone + Send + Sync + 'static,
+    V: fmt::Display,
+{
+    ScopeExtractor { source: Source::Extractor(Arc::new(by_extractor(state, scope))), optional: false }
+}
+
 impl ScopeExtractor {
     /// The scope may be missing; all requests without one share one scope of their own.
     pub fn optional(self) -> Self {
@@ -96,16 +220,40 @@ impl ScopeExtractor {
         matches!(&self.source, Source::Key(key) if key.needs_body())
     }
 
+    /// Whether an extractor has to run first.
+    pub(crate) fn needs_extractor(&self) -> bool {
+        #[cfg(feature = "axum")]
+        return matches!(self.source, Source::Extractor(_));
+        #[cfg(not(feature = "axum"))]
+        false
+    }
+
+    /// Runs the extractor, where there is one.
+    #[cfg(feature = "axum")]
+    pub(crate) fn run_extractor<'a>(&self, parts: &'a mut Parts) -> Option<Extracting<'a>> {
+        match &self.source {
+            Source::Extractor(extract) => Some(extract(parts)),
+            _ => None,
+        }
+    }
+
+    /// What to make of a scope that was or was not found.
+    pub(crate) fn found(&self, scope: Option<String>) -> Result<Option<String>, Refusal> {
+        match scope.filter(|scope| !scope.is_empty()) {
+            None if !self.optional => Err(Refusal::ScopeMissing),
+            scope => Ok(scope),
+        }
+    }
+
     /// The scope. `body` is empty as long as it is not [needed](Self::needs_body).
     pub(crate) fn extract(&self, parts: &Parts, body: &Bytes) -> Result<Option<String>, Refusal> {
         let scope = match &self.source {
             Source::Closure(find) => find(parts),
             Source::Key(key) => key.extract(parts, body).map_err(Refusal::KeyInvalid)?.map(Cow::into_owned),
+            #[cfg(feature = "axum")]
+            Source::Extractor(_) => None,
         };
-        match scope.filter(|scope| !scope.is_empty()) {
-            None if !self.optional => Err(Refusal::ScopeMissing),
-            scope => Ok(scope),
-        }
+        self.found(scope)
     }
 }
 

@@ -1,7 +1,6 @@
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{HeaderName, Method, Response};
+use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use super::Preset;
@@ -10,7 +9,7 @@ use crate::{
     exchange::{Exchange, FailOpen, Idempotency, Scoping, protectable},
     extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
     store::{Store, TransactionalStore},
-    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Refusal, Secret, WhileRunning},
+    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
 };
 
 /// Makes the operations behind it safe to repeat.
@@ -266,23 +265,6 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.headers.not.push(name))
     }
 
-    /// The header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
-    pub fn marker(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.marker = name)
-    }
-
-    /// Where the application explains refusals: the `type` of a problem is this, a `#`, and the refusal's name.
-    pub fn problem_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
-        self.with(|exchange| exchange.problem_base = uri.into())
-    }
-
-    /// Makes the answer of each refusal, in place of the layer's problem documents.
-    ///
-    /// Those that pass get a `Retry-After` where they have none.
-    pub fn render(self, render: impl Fn(&Refusal) -> Response<Bytes> + Send + Sync + 'static) -> Self {
-        self.with(|exchange| exchange.render = Some(Arc::new(render)))
-    }
-
     /// How long the store may take for an answer. Default: 5 seconds.
     ///
     /// It bounds how long a request waits for its claim, and how long an answer waits to be recorded.
@@ -329,7 +311,7 @@ impl IdempotencyLayer {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
 
-    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    pub(super) fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
     }
 
@@ -337,7 +319,7 @@ impl IdempotencyLayer {
         self.with(|exchange| change(Arc::make_mut(&mut exchange.engine)))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
         change(Arc::make_mut(&mut self.exchange));
         self
     }
@@ -348,8 +330,7 @@ impl<S> Layer<S> for IdempotencyLayer {
 
     /// # Panics
     ///
-    /// Panics if settings contradict each other: [`fail_open`](IdempotencyLayer::fail_open) and
-    /// [at most once](AfterCrash::Never).
+    /// Panics if two settings contradict each other; the text says which.
     #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
         self.exchange.check();

@@ -1,5 +1,7 @@
 //! [`IdempotencyLayer`] and its presets.
 
+mod answers;
+mod exceptions;
 mod layer;
 mod preset;
 

@@ -16,7 +16,7 @@ impl<E: fmt::Display> fmt::Display for RunError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(error) => error.fmt(f),
-            Self::Refused(refusal) => write!(f, "{}: {}", refusal.name(), refusal.detail()),
+            Self::Refused(refusal) => refusal.fmt(f),
         }
     }
 }

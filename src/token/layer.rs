@@ -6,9 +6,9 @@ use tower_layer::Layer;
 
 use crate::{
     engine::{Engine, Leftovers},
-    exchange::{Exchange, Idempotency, Issuer, Scoping, TokenRule, protectable},
+    exchange::{Exchange, Idempotency, Issuer, RefusedRequest, Scoping, TokenRule, protectable},
     extract::{fingerprint, key, scope::ScopeExtractor},
-    value::{Keep, Observer, OnDuplicate, Policy, Refusal, WhileRunning},
+    value::{Keep, Observer, OnDuplicate, Policy, WhileRunning},
 };
 
 /// Asks for a token that was issued for this, and lets each be used once. Made by [`Tokens::layer`](super::Tokens::layer).
@@ -152,8 +152,9 @@ impl TokenLayer {
 
     /// Makes the answer of each refusal, such as a page, in place of the layer's problem documents.
     ///
-    /// Those that pass get a `Retry-After` where they have none.
-    pub fn render(self, render: impl Fn(&Refusal) -> Response<Bytes> + Send + Sync + 'static) -> Self {
+    /// The closure sees the refusal, the head of the request, and the key if there is one;
+    /// [`document`](RefusedRequest::document) is the way back. A refusal that passes gets a `Retry-After` if it has none.
+    pub fn render(self, render: impl Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static) -> Self {
         self.with(|exchange| exchange.render = Some(Arc::new(render)))
     }
 
@@ -211,7 +212,12 @@ impl TokenLayer {
 impl<S> Layer<S> for TokenLayer {
     type Service = Idempotency<S>;
 
+    /// # Panics
+    ///
+    /// Panics if two settings contradict each other; the text says which.
+    #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
+        self.exchange.check();
         Idempotency::new(inner, self.exchange.clone())
     }
 }

@@ -1,5 +1,7 @@
 use std::{fmt, time::Duration};
 
+use http::StatusCode;
+
 use super::{RecordKey, Refusal, StoreError};
 
 /// Something that a layer did, for an [`Observer`].
@@ -22,6 +24,11 @@ pub enum Event<'a> {
     Responded {
         /// The operation.
         key: &'a RecordKey,
+    },
+    /// A request did not pass the application's [`verify`](crate::IdempotencyLayer::verify): nothing was claimed for it.
+    Unverified {
+        /// The status of the application's answer.
+        status: StatusCode,
     },
     /// A request is run.
     Claimed {

@@ -14,6 +14,7 @@ mod payload;
 mod policy;
 mod record;
 mod refusal;
+mod reply;
 mod secret;
 #[cfg(feature = "signed-tokens")]
 mod signing;
@@ -43,9 +44,10 @@ pub use self::{
     judge::{Granted, Head, Mismatch, Verdict, judge},
     key::RecordKey,
     payload::Payload,
-    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, Reply, WhileRunning},
+    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, WhileRunning},
     record::{Entry, Filter, Record, State},
     refusal::Refusal,
+    reply::{Duplicate, KeptAnswer, Reply},
     secret::{Secret, SecretNumber, SecretTooShort},
     trace::TraceContext,
 };

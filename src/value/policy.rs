@@ -1,16 +1,15 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, StatusCode};
 
-use super::RecordKey;
+use super::Reply;
 
 /// What happens to a repeated request: four axes, with times and limits.
 ///
 /// | axis | choices | default |
 /// | --- | --- | --- |
-/// | [`on_duplicate`](Self::on_duplicate) | replay, reject, respond | replay |
-/// | [`while_running`](Self::while_running) | refuse, wait, respond | refuse |
+/// | [`on_duplicate`](Self::on_duplicate) | replay, reject, respond, pass through | replay |
+/// | [`while_running`](Self::while_running) | refuse, wait, respond, wait and then respond | refuse |
 /// | [`keep`](Self::keep) | success, final answers, everything, a closure | success |
 /// | [`after_crash`](Self::after_crash) | run again, never | run again |
 ///
@@ -36,6 +35,7 @@ pub struct Policy {
     pub(crate) retry_after: Duration,
     pub(crate) request_limit: usize,
     pub(crate) response_limit: usize,
+    pub(crate) stream_after: Option<Duration>,
 }
 
 const MIB: usize = 1024 * 1024;
@@ -56,6 +56,7 @@ impl Policy {
             retry_after: Duration::from_secs(1),
             request_limit: 2 * MIB,
             response_limit: MIB,
+            stream_after: None,
         }
     }
 
@@ -94,7 +95,10 @@ impl Policy {
 
     /// How long an ended request answers duplicates, from its end. Default: 24 hours.
     ///
-    /// It should be longer than clients go on retrying: after it, a duplicate runs as if it were new.
+    /// It should be longer than clients go on retrying. After it, a key is new without a trace: a late retry runs again. Say
+    /// in your documentation how long it is, or on the wire with
+    /// [`expires_header`](crate::IdempotencyLayer::expires_header); and guard what must never happen twice where it happens,
+    /// such as with a unique number in the database.
     ///
     /// # Panics
     ///
@@ -140,6 +144,20 @@ impl Policy {
         Self { response_limit, ..self }
     }
 
+    /// How long an answer without a length is read before it is passed on as a stream. Default: until it ends.
+    ///
+    /// The layer reads an answer to its end, so that it can be kept, before its client gets any of it. A handler that
+    /// streams (`Body::from_stream`, newline-delimited JSON) is thereby held up. With this, an answer that has neither a
+    /// `Content-Length` nor a body of known length, and that goes on for longer than `duration`, is recorded as not
+    /// retained; then what was read so far goes to the client, and the rest as it comes. A duplicate receives a 409
+    /// `response-not-retained`. Whatever ends in time is kept as usual.
+    ///
+    /// A `text/event-stream`, and an answer for which the handler calls [`Operation::stream`](crate::Operation::stream),
+    /// is passed on at once in any case.
+    pub fn stream_after(self, duration: Duration) -> Self {
+        Self { stream_after: Some(duration), ..self }
+    }
+
     /// How long the record of a running request outlives its last renewal.
     pub(crate) fn horizon(&self) -> Duration {
         let horizon = self.retention.max(self.lease.saturating_mul(10));
@@ -176,9 +194,17 @@ impl Policy {
         self.retry_after.min(left).max(Duration::from_millis(1))
     }
 
+    /// How long a duplicate of a running request waits.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.while_running {
+            WhileRunning::Wait(patience) | WhileRunning::WaitThenRespond(patience, _) => patience,
+            WhileRunning::Refuse | WhileRunning::Respond(_) => Duration::ZERO,
+        }
+    }
+
     /// Whether a panic is remembered like an answer.
     pub(crate) fn keeps_panics(&self) -> bool {
-        self.is_at_most_once() || matches!(self.keep, Keep::Everything)
+        self.is_at_most_once() || matches!(self.keep, Keep::Everything | Keep::EverythingBut(_))
     }
 }
 
@@ -196,8 +222,17 @@ pub enum OnDuplicate {
     Replay,
     /// 409 `duplicate-request`.
     Reject,
-    /// An answer of one's own.
+    /// An answer of one's own, in place of a kept success.
+    ///
+    /// A kept failure (4xx or 5xx) is replayed as it was: whoever reads the answer as a word of success must not receive it for
+    /// something that failed.
     Respond(Reply),
+    /// The duplicate reaches the handler, which finds in its [`Operation`](crate::Operation) that it
+    /// [is one](crate::Operation::is_duplicate), with [what was kept](crate::Operation::kept).
+    ///
+    /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the duplicate, so
+    /// several of them run at the same time: the handler must only read.
+    PassThrough,
 }
 
 /// What a duplicate of a running request gets.
@@ -209,8 +244,25 @@ pub enum WhileRunning {
     /// It waits for this long at most, then for what a duplicate of an ended request gets. If the first one fails,
     /// exactly one of those that wait runs next.
     Wait(Duration),
-    /// An answer of one's own, which gets a `Retry-After` where it has none.
+    /// An answer of one's own, which gets a `Retry-After` if it has none.
     Respond(Reply),
+    /// It waits as with [`Wait`](Self::Wait). If the first one still runs then, it gets an answer of one's own, with a
+    /// `Retry-After` if it has none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use http::{Response, StatusCode};
+    /// use tower_idempotency::{Policy, Reply, WhileRunning};
+    ///
+    /// // Most HTTP clients try again after a 503, and few after a 409.
+    /// let mut later = Response::default();
+    /// *later.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    /// let ten_seconds = Duration::from_secs(10);
+    /// let policy = Policy::replay().while_running(WhileRunning::WaitThenRespond(ten_seconds, Reply::fixed(later)));
+    /// # drop(policy);
+    /// ```
+    WaitThenRespond(Duration, Reply),
 }
 
 /// Which answers are kept for duplicates.
@@ -218,12 +270,27 @@ pub enum WhileRunning {
 #[non_exhaustive]
 pub enum Keep {
     /// 2xx and 3xx.
+    ///
+    /// A redirection to a login page counts as success too, and would spend a form's token. For forms behind a login, keep less:
+    ///
+    /// ```
+    /// use http::{StatusCode, header::LOCATION};
+    /// use tower_idempotency::Keep;
+    ///
+    /// let but_no_login = Keep::when(|answer| {
+    ///     let to_login = answer.headers().get(LOCATION).is_some_and(|to| to.as_bytes().starts_with(b"/login"));
+    ///     answer.status().is_success() || (answer.status() == StatusCode::SEE_OTHER && !to_login)
+    /// });
+    /// # drop(but_no_login);
+    /// ```
     Success,
     /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425,
     /// 426, 428, 429 and 431.
     Final,
     /// Every answer, and panics.
     Everything,
+    /// Every answer, and panics, but for these statuses: see [`everything_but`](Self::everything_but).
+    EverythingBut(Arc<[StatusCode]>),
     /// Those that the closure says.
     When(Arc<dyn Fn(&Answer<'_>) -> bool + Send + Sync>),
 }
@@ -241,6 +308,21 @@ impl Keep {
         Self::When(Arc::new(keep))
     }
 
+    /// Keeps every answer, and panics, but for those statuses that say that nothing was run.
+    ///
+    /// A handler that ran and answers with one of them says so with [`Operation::keep`](crate::Operation::keep).
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use tower_idempotency::{Keep, Policy};
+    ///
+    /// let policy = Policy::replay().keep(Keep::everything_but([StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND]));
+    /// # drop(policy);
+    /// ```
+    pub fn everything_but(statuses: impl IntoIterator<Item = StatusCode>) -> Self {
+        Self::EverythingBut(statuses.into_iter().collect())
+    }
+
     pub(crate) fn keeps(&self, answer: &Answer<'_>) -> bool {
         let status = answer.status();
         let success = status.is_success() || status.is_redirection();
@@ -248,6 +330,7 @@ impl Keep {
             Self::Success => success,
             Self::Final => success || (status.is_client_error() && !is_passing(status)),
             Self::Everything => true,
+            Self::EverythingBut(statuses) => !statuses.contains(&status),
             Self::When(keep) => keep(answer),
         }
     }
@@ -259,6 +342,7 @@ impl fmt::Debug for Keep {
             Self::Success => "Success",
             Self::Final => "Final",
             Self::Everything => "Everything",
+            Self::EverythingBut(_) => "EverythingBut(..)",
             Self::When(_) => "When(..)",
         })
     }
@@ -337,43 +421,6 @@ pub(crate) struct Wishes {
     pub(crate) began: bool,
 }
 
-/// An answer that the application gives in place of one of the layer's.
-#[derive(Clone)]
-pub struct Reply(Arc<ReplyFn>);
-
-type ReplyFn = dyn Fn(&RecordKey) -> Response<Bytes> + Send + Sync;
-
-impl Reply {
-    /// Always the same answer.
-    ///
-    /// ```
-    /// use bytes::Bytes;
-    /// use tower_idempotency::Reply;
-    ///
-    /// let success = Reply::fixed(http::Response::new(Bytes::from_static(b"success")));
-    /// # drop(success);
-    /// ```
-    #[must_use]
-    pub fn fixed(response: Response<Bytes>) -> Self {
-        Self::from_fn(move |_| response.clone())
-    }
-
-    /// An answer made for each duplicate.
-    pub fn from_fn(reply: impl Fn(&RecordKey) -> Response<Bytes> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(reply))
-    }
-
-    pub(crate) fn to(&self, key: &RecordKey) -> Response<Bytes> {
-        (self.0)(key)
-    }
-}
-
-impl fmt::Debug for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reply(..)")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +442,8 @@ mod tests {
             assert!(!keeps(&Keep::Final, status) && keeps(&Keep::Everything, status), "{status}");
         }
         assert!(keeps(&Keep::when(|answer| answer.status() == 418), 418));
+        let but = Keep::everything_but([StatusCode::NOT_FOUND]);
+        assert!(keeps(&but, 500) && keeps(&but, 400) && !keeps(&but, 404));
     }
 
     #[test]

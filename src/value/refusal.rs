@@ -1,4 +1,4 @@
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use http::StatusCode;
 
@@ -94,6 +94,58 @@ impl Refusal {
             Self::StoreFull => "store-full",
             Self::TooManyKeys => "too-many-keys",
         }
+    }
+
+    /// Returns whether the same request, sent again later, can have another outcome: the member `retryable` of the problem.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::BodyIncomplete
+            | Self::BodyTimeout
+            | Self::RecordIncompatible
+            | Self::RequestInProgress(_)
+            | Self::ServerBusy
+            | Self::TooManyKeys
+            | Self::TooManyUnfinished
+            | Self::RolledBack
+            | Self::CommitUnknown
+            | Self::StoreUnavailable
+            | Self::StoreFull => true,
+            Self::KeyMissing
+            | Self::KeyInvalid(_)
+            | Self::ScopeMissing
+            | Self::BodyInvalid(_)
+            | Self::BodyTooLarge(_)
+            | Self::KeyReused
+            | Self::OtherCaller
+            | Self::DuplicateRequest
+            | Self::ResponseNotRetained
+            | Self::OutcomeUnknown
+            | Self::HandlerFailed
+            | Self::TokenMissing
+            | Self::TokenUsed
+            | Self::TokenInvalid => false,
+        }
+    }
+
+    /// Returns what whoever runs the service can do about it, for logs. It is no text for clients.
+    #[must_use]
+    pub fn advice(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::ScopeMissing => {
+                "if every caller has a scope, the layer that finds it (such as the authentication) has to be outside this \
+                 one, and the extension has to be of the type that `scope::extension` names"
+            }
+            Self::OtherCaller => {
+                "if one caller's credentials change between tries, say whose key it is with `.scope(..)`"
+            }
+            Self::ResponseNotRetained => {
+                "if such answers are to be replayed, raise `.response_limit(..)`; a stream cannot be kept"
+            }
+            Self::OutcomeUnknown => "the record stays so until it is reconciled: see `Reconciler`",
+            Self::StoreFull => "raise the store's capacity, or keep records for less long",
+            _ => return None,
+        })
     }
 
     /// The status of the answer.
@@ -230,6 +282,92 @@ impl From<Mismatch> for Refusal {
         match mismatch {
             Mismatch::Fingerprint => Self::KeyReused,
             Mismatch::Caller => Self::OtherCaller,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name(), self.detail())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each. The compiler asks for the next one here.
+    fn all() -> Vec<Refusal> {
+        use Refusal::*;
+        let after = |refusal: &Refusal| {
+            Some(match refusal {
+                KeyMissing => KeyInvalid(KeyError::Empty),
+                KeyInvalid(_) => ScopeMissing,
+                ScopeMissing => BodyInvalid("The body is not JSON.".into()),
+                BodyInvalid(_) => BodyIncomplete,
+                BodyIncomplete => BodyTimeout,
+                BodyTimeout => BodyTooLarge(Some(1024)),
+                BodyTooLarge(_) => KeyReused,
+                KeyReused => OtherCaller,
+                OtherCaller => RecordIncompatible,
+                RecordIncompatible => RequestInProgress(Duration::ZERO),
+                RequestInProgress(_) => DuplicateRequest,
+                DuplicateRequest => ResponseNotRetained,
+                ResponseNotRetained => OutcomeUnknown,
+                OutcomeUnknown => HandlerFailed,
+                HandlerFailed => RolledBack,
+                RolledBack => CommitUnknown,
+                CommitUnknown => TokenMissing,
+                TokenMissing => TokenUsed,
+                TokenUsed => TokenInvalid,
+                TokenInvalid => TooManyUnfinished,
+                TooManyUnfinished => TooManyKeys,
+                TooManyKeys => ServerBusy,
+                ServerBusy => StoreUnavailable,
+                StoreUnavailable => StoreFull,
+                StoreFull => return None,
+            })
+        };
+        std::iter::successors(Some(KeyMissing), after).collect()
+    }
+
+    #[test]
+    fn each_name_is_that_of_its_variant_and_explained() {
+        let guide = include_str!("../../docs/refusals.md");
+        let explained: Vec<_> = guide.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let names: Vec<_> = all().iter().map(Refusal::name).collect();
+        for refusal in all() {
+            let variant = format!("{refusal:?}");
+            let variant = variant.split('(').next().unwrap();
+            let mut slug = String::new();
+            for character in variant.chars() {
+                if character.is_ascii_uppercase() && !slug.is_empty() {
+                    slug.push('-');
+                }
+                slug.push(character.to_ascii_lowercase());
+            }
+            assert_eq!(refusal.name(), slug);
+            assert!(explained.contains(&refusal.name()), "docs/refusals.md does not explain {}", refusal.name());
+            assert_eq!(refusal.to_string(), format!("{slug}: {}", refusal.detail()));
+        }
+        assert!(explained.iter().all(|name| names.contains(name)), "docs/refusals.md explains what there is not");
+    }
+
+    #[test]
+    fn the_guide_tells_status_and_retryable_as_they_are() {
+        let guide = include_str!("../../docs/refusals.md");
+        for refusal in all() {
+            let (name, status) = (refusal.name(), refusal.status());
+            let retryable = if refusal.is_retryable() { "yes" } else { "no" };
+            let row = format!("| [`{name}`](#{name}) | {} | {retryable} |", status.as_u16());
+            assert!(guide.contains(&row), "docs/refusals.md lacks the row {row}");
+        }
+    }
+
+    #[test]
+    fn no_client_is_told_what_only_the_service_can_do() {
+        for refusal in all() {
+            assert!(!refusal.detail().contains("`."), "{refusal}");
         }
     }
 }

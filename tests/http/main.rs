@@ -20,8 +20,14 @@ mod endings;
 #[cfg(feature = "testing")]
 mod events;
 #[cfg(feature = "axum")]
+mod exceptions;
+#[cfg(feature = "axum")]
+mod extractors;
+#[cfg(feature = "axum")]
 mod hostile_input;
 mod kept_request;
+#[cfg(feature = "axum")]
+mod layer_order;
 #[cfg(feature = "testing")]
 mod leftovers;
 #[cfg(feature = "testing")]
@@ -46,6 +52,8 @@ mod secrets;
 mod settings;
 #[cfg(feature = "axum")]
 mod sockets;
+#[cfg(feature = "axum")]
+mod stream_body;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod task_locals;
 #[cfg(all(feature = "axum", feature = "form", feature = "testing"))]

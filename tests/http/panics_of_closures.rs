@@ -1,6 +1,7 @@
 //! Closures of the application that panic: nothing is claimed that was not, and nothing that runs is broken off.
 
 use std::{
+    future::Ready,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -13,8 +14,8 @@ use tokio::{
 };
 use tower::Service;
 use tower_idempotency::{
-    Event, IdempotencyLayer, Observer, OnDuplicate, Policy, Refusal, Reply, StoreErrorKind, StoreVerb, WhileRunning,
-    fingerprint, key, scope, store::State,
+    Event, IdempotencyLayer, Observer, OnDuplicate, Policy, RefusedRequest, Reply, StoreErrorKind, StoreVerb,
+    WhileRunning, fingerprint, key, scope, store::State,
 };
 
 use crate::common::{
@@ -41,7 +42,7 @@ async fn assert_panics(shop: &Shop, request: Request<Steps>, case: &str) {
     assert_eq!(panic.downcast_ref(), Some(&PAYLOAD), "{case}");
 }
 
-fn renders(_: &Refusal) -> Response<Bytes> {
+fn renders(_: &RefusedRequest<'_>) -> Response<Bytes> {
     fall()
 }
 
@@ -56,6 +57,8 @@ async fn before_the_claim_nothing_is_left() {
         ("key", |layer| layer.key(key::from_fn(|_| fall())), REQUEST),
         ("scope", |layer| layer.scope(scope::from_fn(|_| fall())), REQUEST),
         ("fingerprint", |layer| layer.fingerprint(fingerprint::from_fn(|_, _| fall())), REQUEST),
+        ("verify: called", |layer| layer.verify(|_, _| -> Ready<_> { fall() }), REQUEST),
+        ("verify: polled", |layer| layer.verify(|_, _| async { fall() }), REQUEST),
         ("request body, at once", |layer| layer, &[Panic(PAYLOAD)]),
         ("request body, later", |layer| layer, &[Data("two"), Pend, Panic(PAYLOAD)]),
         ("request body behind the limit", |layer| layer.request_limit(2), &[Data("two"), Pend, Panic(PAYLOAD)]),

@@ -267,7 +267,7 @@ async fn replies_of_ones_own() {
         let response = retry_after.into_iter().fold(response, |response, it| response.header("retry-after", it));
         Reply::fixed(response.body(Bytes::from_static(b"fail")).unwrap())
     };
-    let done = Reply::from_fn(|key| Response::new(Bytes::from(format!("{} is done", key.key()))));
+    let done = Reply::from_fn(|duplicate| Response::new(Bytes::from(format!("{} is done", duplicate.key().key()))));
     for (own, expected) in [(None, "503 fail, retry after 5"), (Some("17"), "503 fail, retry after 17")] {
         let bench = Bench::with(|layer| {
             layer.while_running(WhileRunning::Respond(reply(own))).on_duplicate(OnDuplicate::Respond(done.clone()))
@@ -280,6 +280,22 @@ async fn replies_of_ones_own() {
         assert_eq!(first.await.unwrap().line, "201 run 1");
         assert_eq!(bench.line(ask("k")).await, "200 k is done");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_may_end_in_a_reply_of_ones_own() {
+    let mut busy = Response::new(Bytes::from_static(b"busy"));
+    *busy.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    let bench = Bench::with(|layer| layer.while_running(WhileRunning::WaitThenRespond(secs(10), Reply::fixed(busy))));
+    // One that ends in time is waited for.
+    let first = bench.send(ask("k").takes(secs(2)));
+    let clients = [first, bench.send(ask("k"))];
+    assert_eq!(told(clients).await, [heard(1, "201 run 1", secs(2)), heard(1, "201 run 1, replayed", secs(2))]);
+    // One that does not.
+    let first = bench.send(ask("slow").takes(secs(12)));
+    let clients = [bench.send(ask("slow")), first];
+    let expected = [heard(1, "503 busy, retry after 5", secs(12)), heard(1, "201 run 2", secs(14))];
+    assert_eq!(told(clients).await, expected);
 }
 
 #[tokio::test(start_paused = true)]

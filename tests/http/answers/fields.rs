@@ -36,6 +36,11 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("access-control-allow-credentials", "true"),
     ("access-control-expose-headers", "etag"),
     ("access-control-whatever-comes-next", "1"),
+    ("x-auth-token", "1"),
+    ("x-csrf-token", "1"),
+    ("x-xsrf-token", "1"),
+    ("x-subject-token", "1"),
+    ("clear-site-data", "\"cookies\""),
 ];
 
 const KEPT: &[(&str, &str)] = &[
@@ -109,6 +114,7 @@ async fn the_mark_has_the_name_that_it_was_given() {
         let values = whole.fields.iter().filter(|(name, _)| name == "x-again" || name == "idempotent-replayed");
         values.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value))).collect()
     };
-    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["x-again: 1", "idempotent-replayed: theirs"]);
-    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["x-again: true", "idempotent-replayed: theirs"]);
+    // A first answer does not have the mark of this layer, whoever put it there.
+    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["idempotent-replayed: theirs"]);
+    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["idempotent-replayed: theirs", "x-again: true"]);
 }

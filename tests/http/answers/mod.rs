@@ -2,9 +2,13 @@
 
 mod fields;
 mod kept;
-mod lab;
+pub(crate) mod lab;
 mod limits;
 mod policies;
+#[cfg(feature = "json")]
 mod refusals;
 mod requests;
 mod streams;
+#[cfg(feature = "json")]
+mod verify;
+mod wire_fields;

@@ -1,10 +1,14 @@
 //! How refusals look, and who says so.
 
+use std::time::Duration;
+
 use axum::{
-    body::Bytes,
+    body::{Body, Bytes},
+    extract::Request,
     http::{HeaderValue, Response, header},
 };
-use tower_idempotency::IdempotencyLayer;
+use tokio::time::advance;
+use tower_idempotency::{IdempotencyLayer, KeyError, Policy, Refusal, key, scope};
 
 use crate::{
     answers::lab::{Lab, Whole, as_it_is},
@@ -41,7 +45,8 @@ async fn the_base_of_its_type() {
 #[tokio::test(start_paused = true)]
 async fn rendered_by_the_application() {
     let refused = refused(|layer| {
-        layer.render(|refusal| {
+        layer.render(|refused| {
+            let refusal = refused.refusal();
             let mut response = Response::new(Bytes::from(format!("<p>{}", refusal.name())));
             *response.status_mut() = refusal.status();
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
@@ -58,4 +63,153 @@ async fn a_problem_of_the_handlers_own_is_an_answer() {
     let lab = Lab::new(as_it_is, |_| ([("content-type", "application/problem+json")], "{\"type\":\"own\"}"));
     assert_eq!(see(lab.ask().await).await, Seen::first(200, "{\"type\":\"own\"}"));
     assert_eq!(see(lab.ask().await).await, Seen::replay(200, "{\"type\":\"own\"}"));
+}
+
+/// What a request without a key, or with a bad one, is told.
+async fn detail(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer, request: Request) -> String {
+    let refused = Whole::of(Lab::new(adjust, |_| "body").send(request).await).await;
+    let problem: serde_json::Value = serde_json::from_slice(&refused.data).unwrap();
+    problem["detail"].as_str().unwrap().to_owned()
+}
+
+fn bare(uri: &str) -> Request {
+    Request::post(uri).body(Body::from("{}")).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_key_belongs() {
+    type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
+    let cases: [(Adjust, Request, &str); 6] = [
+        (as_it_is, bare("/run"), " It belongs in the header `Idempotency-Key`."),
+        (|layer| layer.key(key::query("id")), bare("/run"), " It belongs in the query parameter `id`."),
+        (|layer| layer.key(key::query("id")), bare("/run?id="), " It belongs in the query parameter `id`."),
+        (|layer| layer.key(key::json("/order/id")), bare("/run"), " It belongs in the JSON body at \"/order/id\"."),
+        (
+            |layer| layer.key(key::first([key::header("X-Id"), key::query("id")])),
+            bare("/run"),
+            " It belongs in the header `X-Id` or the query parameter `id`.",
+        ),
+        (
+            |layer| layer.key(key::from_fn(|_| Err(KeyError::malformed("the path ends early")))),
+            bare("/run"),
+            "the path ends early.",
+        ),
+    ];
+    for (adjust, request, expected) in cases {
+        let detail = detail(adjust, request).await;
+        assert!(detail.ends_with(expected), "{detail}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn advice_for_the_service_is_not_for_clients() {
+    let scoped =
+        detail(|layer| layer.scope(scope::extension(|user: &String| user.clone())), post("/run", "k", "")).await;
+    assert!(!scoped.contains('`') && !scoped.contains("layer"), "{scoped}");
+    assert!(Refusal::ScopeMissing.advice().unwrap().contains("`scope::extension`"));
+}
+
+/// `retryable`, `Retry-After`, and the hints.
+type Told = (bool, Option<String>, [Option<String>; 2]);
+
+fn told(refused: &Whole) -> Told {
+    let problem: serde_json::Value = serde_json::from_slice(&refused.data).unwrap();
+    let field = |name: &str| {
+        let found = refused.fields.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| String::from_utf8(value.clone()).unwrap())
+    };
+    let hints = ["stripe-should-retry", "x-should-retry"].map(field);
+    (problem["retryable"].as_bool().unwrap(), field("retry-after"), hints)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whether_to_repeat() {
+    for hints in [false, true] {
+        let hint = |retryable: bool| [(); 2].map(|()| hints.then(|| retryable.to_string()));
+        let adjust = |layer: IdempotencyLayer| {
+            let layer = layer.policy(Policy::reject());
+            if hints { layer.sdk_hints() } else { layer }
+        };
+        let lab = Lab::reading(adjust, |_, _| tokio::time::sleep(Duration::from_secs(1)));
+        let first = tokio::spawn(tower::ServiceExt::oneshot(lab.app.clone(), post("/run", "k", "")));
+        tokio::task::yield_now().await;
+        let running = Whole::of(lab.ask().await).await;
+        assert_eq!(told(&running), (true, Some("1".into()), hint(true)), "this 409 passes");
+        first.await.unwrap().unwrap();
+        let ended = Whole::of(lab.ask().await).await;
+        assert_eq!((running.status, ended.status), (409.try_into().unwrap(), 409.try_into().unwrap()));
+        assert_eq!(told(&ended), (false, None, hint(false)), "this one does not");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_a_window_ends() {
+    let window = Policy::reject().retention(Duration::from_secs(30));
+    let lab = Lab::new(|layer| layer.policy(window).key(key::content()).unscoped(), |_| "body");
+    lab.ask().await;
+    let (retryable, retry_after, _) = told(&Whole::of(lab.ask().await).await);
+    let left: u64 = retry_after.unwrap().parse().unwrap();
+    assert!((25..=30).contains(&left), "{left}");
+    assert!(!retryable, "a client that repeats by itself would run a second time");
+    advance(Duration::from_secs(30)).await;
+    assert_eq!(see(lab.ask().await).await, Seen::first(200, "body"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renderer_sees_the_request_and_can_fall_back() {
+    let lab = Lab::new(
+        |layer| {
+            layer.render(|refused| {
+                let mut document = refused.document();
+                let headers = document.headers_mut();
+                let key = refused.key().map_or_else(|| "none".to_owned(), |key| key.key().to_owned());
+                headers.insert("x-key", key.parse().unwrap());
+                headers.insert("x-path", refused.head().uri.path().parse().unwrap());
+                headers.insert("x-name", refused.refusal().name().parse().unwrap());
+                document
+            })
+        },
+        |_| "body",
+    );
+    lab.ask().await;
+    for (request, key, name) in [(post("/run", "k", "other"), "k", "key-reused"), (bare("/run"), "none", "key-missing")]
+    {
+        let refused = lab.send(request).await;
+        let headers = refused.headers().clone();
+        assert_eq!([&headers["x-key"], &headers["x-path"], &headers["x-name"]], [key, "/run", name]);
+        assert_eq!(see(refused).await.problem(), name);
+    }
+}
+
+#[tokio::test]
+async fn a_renderer_sees_the_head_that_the_handler_has_had() {
+    let adjust = |layer: IdempotencyLayer| {
+        layer.policy(Policy::at_most_once()).render(|refused| {
+            let head = refused.head();
+            Response::new(Bytes::from(format!(
+                "{} {} {}",
+                head.method,
+                head.uri,
+                head.headers["idempotency-key"].to_str().unwrap()
+            )))
+        })
+    };
+    let lab = Lab::new(adjust, |_| -> Response<Body> { panic!("told to") });
+    tokio::spawn(tower::ServiceExt::oneshot(lab.app.clone(), post("/run", "k", ""))).await.unwrap_err();
+    assert_eq!(see(lab.ask().await).await, Seen::replay(200, "POST /run k"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_and_a_link_by_option() {
+    let refused = refused(|layer| {
+        layer
+            .problem_base("https://example.com/errors")
+            .problem_link()
+            .problem_instance(|head| Some(format!("{}#7", head.uri.path())))
+    })
+    .await;
+    let problem: serde_json::Value = serde_json::from_slice(&refused.data).unwrap();
+    assert_eq!(problem["instance"], "/run#7");
+    let link = refused.fields.iter().find(|(name, _)| name == "link").map(|(_, value)| &value[..]);
+    assert_eq!(link, Some(&b"<https://example.com/errors#key-reused>; rel=\"describedby\""[..]));
 }

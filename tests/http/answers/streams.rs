@@ -1,15 +1,20 @@
 //! Answers that are none to wait for, and answers that break.
 
+use std::{convert::Infallible, time::Duration};
+
 use axum::{
+    body::Body,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use futures_util::stream;
+use tokio::time::{Instant, sleep};
 use tower_idempotency::{Keep, Operation};
 
 use crate::{
     answers::lab::{KEPT, Lab, RELEASED, TOMBSTONE, Whole, as_it_is, next},
     common::frames::Frames,
-    common::{Counter, see},
+    common::{Counter, Seen, see},
 };
 
 /// What makes a stream of an answer.
@@ -129,4 +134,44 @@ async fn what_breaks_at_once_is_told_at_once() {
     assert!(next(&mut body).await.unwrap().is_err());
     assert_eq!(lab.record().await, TOMBSTONE);
     assert_eq!(see(lab.ask().await).await.problem(), "response-not-retained");
+}
+
+/// Lines without a length, one every `pace`.
+fn lines(pace: Duration, lines: usize) -> Body {
+    let lines = stream::unfold(0, move |line| async move {
+        sleep(pace).await;
+        (line < lines).then(|| (Ok::<_, Infallible>(format!("line {line}\n")), line + 1))
+    });
+    Body::from_stream(lines)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_a_length_streams_on_after_the_time_it_has() {
+    let wait = Duration::from_secs(5);
+    let lab = Lab::new(|layer| layer.stream_after(wait), |_| lines(Duration::from_secs(2), 4));
+    let start = Instant::now();
+    let mut body = lab.ask().await.into_body();
+    assert_eq!((start.elapsed(), lab.record().await), (wait, TOMBSTONE), "recorded before the client sees any of it");
+    let mut sizes = Vec::new();
+    while let Some(frame) = next(&mut body).await {
+        sizes.push((frame.unwrap().len(), start.elapsed().as_secs()));
+    }
+    assert_eq!(sizes, [(14, 5), (7, 6), (7, 8)], "what was read comes at once, the rest as it is made");
+    assert_eq!(see(lab.ask().await).await.problem(), "response-not-retained");
+    assert_eq!(lab.runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_ends_in_time_or_tells_its_length_is_kept() {
+    let by_default = Lab::new(as_it_is, |_| lines(Duration::from_secs(2), 4));
+    let in_time = Lab::new(|layer| layer.stream_after(Duration::from_secs(11)), |_| lines(Duration::from_secs(2), 4));
+    let with_length = Lab::new(
+        |layer| layer.stream_after(Duration::from_secs(5)),
+        |_| ([("content-length", "28")], lines(Duration::from_secs(2), 4)),
+    );
+    for lab in [by_default, in_time, with_length] {
+        let first = see(lab.ask().await).await;
+        assert_eq!((first.body.len(), lab.record().await), (28, KEPT));
+        assert_eq!(see(lab.ask().await).await, Seen { replayed: true, ..first });
+    }
 }

@@ -1,0 +1,15 @@
+use bytes::Bytes;
+use http::{Response, request::Parts};
+
+use super::{Exchange, Scoping, begin::Subject};
+
+impl Exchange {
+    /// Has an extractor say whose operation it is. Its rejection is the answer.
+    pub(super) async fn authenticate(&self, parts: &mut Parts, subject: Subject) -> Result<Subject, Response<Bytes>> {
+        let Scoping::Scope(scope) = &self.scoping else { return Ok(subject) };
+        let Some(extracting) = scope.run_extractor(parts) else { return Ok(subject) };
+        let found = extracting.await.map_err(|rejection| *rejection)?;
+        let subject = scope.found(Some(found)).and_then(|scope| self.scoped(parts, subject, scope));
+        subject.map_err(|refusal| self.refusal(Some(parts), None, &refusal))
+    }
+}

@@ -1,0 +1,38 @@
+use std::{fmt, sync::Arc};
+
+use http::request::Parts;
+
+use crate::extract::route;
+
+/// Which requests a layer leaves alone, though their method is protected.
+#[derive(Clone, Default)]
+pub(crate) struct Exceptions {
+    routes: Vec<Arc<str>>,
+    conditions: Vec<Arc<Condition>>,
+}
+
+type Condition = dyn Fn(&Parts) -> bool + Send + Sync;
+
+impl Exceptions {
+    pub(crate) fn add_route(&mut self, name: String) {
+        self.routes.push(name.into());
+    }
+
+    pub(crate) fn add_condition(&mut self, condition: impl Fn(&Parts) -> bool + Send + Sync + 'static) {
+        self.conditions.push(Arc::new(condition));
+    }
+
+    pub(crate) fn cover(&self, parts: &Parts) -> bool {
+        let by_name = || {
+            let route = route(parts);
+            self.routes.iter().any(|name| **name == *route)
+        };
+        (!self.routes.is_empty() && by_name()) || self.conditions.iter().any(|holds| holds(parts))
+    }
+}
+
+impl fmt::Debug for Exceptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exceptions").field("routes", &self.routes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+use std::fmt;
+
+use bytes::Bytes;
+use http::{Response, request::Parts};
+
+use super::Exchange;
+use crate::value::{RecordKey, Refusal};
+
+/// A request that is refused, for the closure of [`render`](crate::IdempotencyLayer::render).
+#[derive(Clone, Copy)]
+pub struct RefusedRequest<'a> {
+    pub(super) exchange: &'a Exchange,
+    pub(super) refusal: &'a Refusal,
+    pub(super) head: &'a Parts,
+    pub(super) key: Option<&'a RecordKey>,
+}
+
+impl<'a> RefusedRequest<'a> {
+    /// Returns why the request is refused.
+    #[must_use]
+    pub fn refusal(&self) -> &'a Refusal {
+        self.refusal
+    }
+
+    /// Returns the head of the request.
+    #[must_use]
+    pub fn head(&self) -> &'a Parts {
+        self.head
+    }
+
+    /// Returns the operation; `None` if the request was refused before it had a valid key.
+    #[must_use]
+    pub fn key(&self) -> Option<&'a RecordKey> {
+        self.key
+    }
+
+    /// Returns the problem document that the layer would send itself (RFC 9457).
+    #[must_use]
+    pub fn document(&self) -> Response<Bytes> {
+        self.exchange.document(Some(self.head), self.refusal)
+    }
+}
+
+impl fmt::Debug for RefusedRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefusedRequest").field("refusal", self.refusal).field("key", &self.key).finish_non_exhaustive()
+    }
+}

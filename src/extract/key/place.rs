@@ -1,0 +1,55 @@
+use super::{KeyExtractor, Source};
+
+impl KeyExtractor {
+    /// Where the key belongs, for whoever forgot it; `None` where that is not for the client to know, or nothing to send.
+    pub(crate) fn place(&self) -> Option<String> {
+        Some(match &self.0 {
+            Source::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
+            Source::Query(name) => format!("the query parameter `{name}`"),
+            #[cfg(feature = "axum")]
+            Source::Path(name) => format!("the path parameter `{name}`"),
+            #[cfg(feature = "json")]
+            Source::Json(pointer) => format!("the JSON body at {pointer:?}"),
+            Source::Form(name) => format!("the form field `{name}`"),
+            #[cfg(feature = "xml")]
+            Source::Xml(name) => format!("the XML element `{name}`"),
+            Source::All(parts) => joined(parts, " and ")?,
+            Source::First(of) => joined(of, " or ")?,
+            Source::Closure(_) | Source::Content => return None,
+        })
+    }
+}
+
+fn joined(of: &[KeyExtractor], word: &str) -> Option<String> {
+    let places: Option<Vec<_>> = of.iter().map(KeyExtractor::place).collect();
+    places.filter(|places| !places.is_empty()).map(|places| places.join(word))
+}
+
+/// A header's name as documents write it: `Idempotency-Key`.
+fn as_written(name: &str) -> String {
+    let mut starts = true;
+    let written = name.chars().map(|character| {
+        let written = if starts { character.to_ascii_uppercase() } else { character };
+        starts = character == '-';
+        written
+    });
+    written.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{all, content, first, from_fn, header, query};
+
+    #[test]
+    fn places_by_name() {
+        assert_eq!(header("idempotency-key").place().unwrap(), "the header `Idempotency-Key`");
+        let both = all([header("X-Terminal"), query("receipt")]);
+        assert_eq!(both.place().unwrap(), "the header `X-Terminal` and the query parameter `receipt`");
+        assert_eq!(
+            first([query("a"), query("b")]).place().unwrap(),
+            "the query parameter `a` or the query parameter `b`"
+        );
+        assert_eq!(content().place(), None);
+        assert_eq!(all([query("a"), from_fn(|_| Ok(None))]).place(), None);
+    }
+}

@@ -1,0 +1,34 @@
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::callback::{TEXT, callback, reply};
+use crate::{Preset, key};
+
+/// Longer than the 30 days for which Adyen goes on sending.
+const RETENTION: Duration = Duration::from_secs(32 * 24 * 60 * 60);
+
+/// Adyen's standard webhooks in JSON: `pspReference`, `eventCode` and `success` of the one item.
+///
+/// Success is any 2xx; accounts of old also read the word `[accepted]`, which a duplicate receives. Adyen sends anything
+/// else again for 30 days: after 2, 5, 10, 15 and 30 minutes, 1, 2 and 4 hours, then every 8 hours. So records are kept
+/// for 32 days.
+///
+/// Adyen has no identifier of its own for an event. It names `pspReference` with `eventCode` as what duplicates have in
+/// common, and a failure that is followed by a success of the same event differs in `success`. The signature
+/// (`additionalData.hmacSignature`) covers these three, the merchant's account and reference, and the amount, and no other
+/// member: the handler must not act upon any other without asking Adyen. Webhooks of other kinds (platforms,
+/// reports) have an `id` or a type of their own, so they need another key.
+///
+/// Adyen publishes no limit for the body; the [layer's own](crate::Policy::request_limit) holds.
+///
+/// Source: "Handle webhook events", "Troubleshoot" and "Verify HMAC signatures", Adyen's documentation.
+pub fn adyen() -> Preset {
+    let item = |member: &str| key::json(&format!("/notificationItems/0/NotificationRequestItem/{member}"));
+    let delivery = callback(
+        key::all([item("pspReference"), item("eventCode"), item("success")]),
+        reply(StatusCode::OK, TEXT, "[accepted]"),
+        reply(StatusCode::SERVICE_UNAVAILABLE, None, ""),
+    );
+    Preset::new(move |layer| layer.preset(delivery).retention(RETENTION))
+}

@@ -1,0 +1,56 @@
+//! What all callbacks have in common.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+
+use crate::{
+    Fingerprint, IdempotencyLayer, Keep, OnDuplicate, Preset, Reply, WhileRunning,
+    fingerprint::{self, FingerprintExtractor},
+    key::KeyExtractor,
+};
+
+/// Longer than most senders go on sending.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+pub(super) const TEXT: Option<&str> = Some("text/plain; charset=utf-8");
+pub(super) const XML: Option<&str> = Some("text/xml; charset=utf-8");
+pub(super) const JSON: Option<&str> = Some("application/json");
+
+/// A sender that reads nothing but the status.
+pub(super) fn webhook(key: KeyExtractor) -> Preset {
+    callback(key, reply(StatusCode::OK, None, ""), reply(StatusCode::SERVICE_UNAVAILABLE, None, ""))
+}
+
+/// A redirection is no success for any of these senders: none of them follows it.
+pub(super) fn callback(key: KeyExtractor, done: Reply, send_again: Reply) -> Preset {
+    Preset::new(|layer: IdempotencyLayer| {
+        layer
+            .key(key)
+            .unscoped()
+            .fingerprint(fingerprint::off())
+            .on_duplicate(OnDuplicate::Respond(done))
+            .while_running(WhileRunning::Respond(send_again))
+            .keep(Keep::when(|answer| answer.status().is_success()))
+            .retention(WEEK)
+    })
+}
+
+/// For senders who sign the body only: the identifier in the head may be anybody's.
+pub(super) fn bytes_of_the_body() -> FingerprintExtractor {
+    fingerprint::from_fn(|_, body| Fingerprint::builder().part(&body[..]).build())
+}
+
+pub(super) fn reply(status: StatusCode, content_type: Option<&'static str>, body: &'static str) -> Reply {
+    Reply::fixed(response(status, content_type, body))
+}
+
+pub(super) fn response(status: StatusCode, content_type: Option<&'static str>, body: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(body.as_bytes()));
+    *response.status_mut() = status;
+    if let Some(content_type) = content_type {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    response
+}

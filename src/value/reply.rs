@@ -1,0 +1,165 @@
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode, request::Parts};
+
+use super::RecordKey;
+
+/// An answer that the application gives in place of one of the layer's.
+#[derive(Clone)]
+pub struct Reply(Arc<ReplyFn>);
+
+type ReplyFn = dyn Fn(&Duplicate<'_>) -> Response<Bytes> + Send + Sync;
+
+impl Reply {
+    /// Always gives the same answer.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use tower_idempotency::Reply;
+    ///
+    /// let success = Reply::fixed(http::Response::new(Bytes::from_static(b"success")));
+    /// # drop(success);
+    /// ```
+    #[must_use]
+    pub fn fixed(response: Response<Bytes>) -> Self {
+        Self::from_fn(move |_| response.clone())
+    }
+
+    /// Makes an answer for each duplicate, of its head and of what was kept for it.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Response, StatusCode};
+    /// use tower_idempotency::{OnDuplicate, Reply};
+    ///
+    /// // 200 with the first answer's body, whatever its status of success was.
+    /// let already = Reply::from_fn(|duplicate| {
+    ///     let mut response = duplicate.kept().map(|kept| kept.to_response()).unwrap_or_default();
+    ///     *response.status_mut() = StatusCode::OK;
+    ///     response
+    /// });
+    /// let on_duplicate = OnDuplicate::Respond(already);
+    /// # drop(on_duplicate);
+    /// ```
+    pub fn from_fn(reply: impl Fn(&Duplicate<'_>) -> Response<Bytes> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(reply))
+    }
+
+    pub(crate) fn to(&self, duplicate: &Duplicate<'_>) -> Response<Bytes> {
+        (self.0)(duplicate)
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply(..)")
+    }
+}
+
+/// A request that is a duplicate, for the [`Reply`] that answers it.
+#[derive(Clone, Copy)]
+pub struct Duplicate<'a> {
+    pub(crate) key: &'a RecordKey,
+    pub(crate) head: &'a Parts,
+    pub(crate) kept: Option<&'a KeptAnswer>,
+}
+
+impl<'a> Duplicate<'a> {
+    /// Returns the name of the operation in the store: route, scope and key.
+    #[must_use]
+    pub fn key(&self) -> &'a RecordKey {
+        self.key
+    }
+
+    /// Returns the head of this request, not of the first one.
+    #[must_use]
+    pub fn head(&self) -> &'a Parts {
+        self.head
+    }
+
+    /// Returns the kept answer; `None` while the first request runs, and if its answer was not retained.
+    #[must_use]
+    pub fn kept(&self) -> Option<&'a KeptAnswer> {
+        self.kept
+    }
+}
+
+impl fmt::Debug for Duplicate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Duplicate").field("key", self.key).field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
+
+/// The answer of the first request, as far as it was kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) trailers: Option<Box<HeaderMap>>,
+    pub(crate) completed: Option<SystemTime>,
+    pub(crate) expires: Option<SystemTime>,
+}
+
+impl KeptAnswer {
+    /// Returns the status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the headers that were kept.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Returns the body.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Returns the trailers that were kept.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_deref()
+    }
+
+    /// Returns when the first request ended, by the clock of the process that ran it.
+    #[must_use]
+    pub fn completed_at(&self) -> Option<SystemTime> {
+        self.completed
+    }
+
+    /// Returns when the answer stops being kept, by the clock of the process that ran the request; `None` if it was
+    /// settled by hand.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<SystemTime> {
+        self.expires
+    }
+
+    /// Returns the kept answer once more, without trailers and without the mark of a replay.
+    #[must_use]
+    pub fn to_response(&self) -> Response<Bytes> {
+        let mut response = Response::new(self.body.clone());
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers.clone();
+        response
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.status.is_client_error() || self.status.is_server_error()
+    }
+}
+
+impl fmt::Debug for KeptAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptAnswer")
+            .field("status", &self.status)
+            .field("completed", &self.completed)
+            .field("expires", &self.expires)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! A failure that was kept is replayed as the failure: no sender receives its word of success for it.
+
+use std::time::{Duration, SystemTime};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    http::{Response, StatusCode},
+    response::IntoResponse,
+};
+use tower_idempotency::{AfterCrash, IdempotencyLayer, Keep, OnDuplicate, Operation, Policy, Reply, preset};
+
+use crate::{
+    answers::lab::{Lab, as_it_is},
+    common::{Seen, frames::Frames, post, see},
+};
+
+fn responds(layer: IdempotencyLayer) -> IdempotencyLayer {
+    layer.on_duplicate(OnDuplicate::Respond(Reply::fixed(Response::new(Bytes::from_static(b"success")))))
+}
+
+fn notification() -> Request {
+    let body = Body::from("notify_id=7f0c&trade_status=TRADE_SUCCESS");
+    Request::post("/run").header("Content-Type", "application/x-www-form-urlencoded").body(body).unwrap()
+}
+
+#[tokio::test]
+async fn of_a_panic() {
+    let adjust = |layer: IdempotencyLayer| layer.preset(preset::alipay()).after_crash(AfterCrash::Never);
+    let lab = Lab::new(adjust, |_| -> Response<Body> { panic!("half-way") });
+    let app = lab.app.clone();
+    tokio::spawn(tower::ServiceExt::oneshot(app, notification())).await.unwrap_err();
+    for _ in 0..2 {
+        let seen = see(lab.send(notification()).await).await;
+        assert_eq!((seen.status.as_u16(), seen.replayed, &*seen.problem()), (500, true, "handler-failed"));
+    }
+    assert_eq!(lab.runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_status_of_failure() {
+    for status in [400, 404, 500, 503] {
+        let lab = Lab::new(
+            |layer| responds(layer.policy(Policy::at_most_once())),
+            move |_| (StatusCode::from_u16(status).unwrap(), "no"),
+        );
+        assert_eq!(see(lab.ask().await).await, Seen::first(status, "no"));
+        assert_eq!(see(lab.ask().await).await, Seen::replay(status, "no"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_the_handler_wants_kept() {
+    let lab = Lab::new(responds, |operation: Operation| {
+        operation.keep_for(Duration::from_secs(60));
+        (StatusCode::PAYMENT_REQUIRED, "no")
+    });
+    assert_eq!(see(lab.ask().await).await, Seen::first(402, "no"));
+    assert_eq!(see(lab.ask().await).await, Seen::replay(402, "no"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_is_no_success_by_its_word() {
+    let everything = |layer: IdempotencyLayer| layer.preset(preset::alipay()).keep(Keep::Everything);
+    let lab = Lab::new(everything, |_| "fail");
+    lab.send(notification()).await;
+    assert_eq!(see(lab.send(notification()).await).await, Seen::first(200, "fail"));
+    assert_eq!(lab.runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_could_not_be_held() {
+    type Handler = fn(Operation) -> axum::response::Response;
+    let cases: [(&str, Handler); 3] = [
+        ("a stream", |operation| {
+            operation.stream();
+            (StatusCode::BAD_GATEWAY, "half").into_response()
+        }),
+        ("too long", |_| (StatusCode::BAD_GATEWAY, "far too long").into_response()),
+        ("broken", |_| Frames::of(["half"]).broken().boxed().into_response()),
+    ];
+    for (case, handler) in cases {
+        let adjust = |layer: IdempotencyLayer| responds(layer.policy(Policy::at_most_once()).response_limit(8));
+        let lab = Lab::new(adjust, handler);
+        drop(lab.ask().await);
+        for _ in 0..2 {
+            let seen = see(lab.ask().await).await;
+            assert_eq!((seen.status.as_u16(), &*seen.problem()), (409, "response-not-retained"), "{case}");
+        }
+        assert_eq!(lab.runs.get(), 1, "{case}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_that_could_not_be_held_is_one() {
+    let lab = Lab::new(|layer| responds(layer.response_limit(8)), |_| "far too long");
+    drop(lab.ask().await);
+    assert_eq!(see(lab.ask().await).await, Seen::first(200, "success"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_sees_what_was_kept_and_who_asks() {
+    let reply = Reply::from_fn(|duplicate| {
+        let kept = duplicate.kept().expect("an answer was kept");
+        let completed = kept.completed_at().expect("a time");
+        assert!(SystemTime::now().duration_since(completed).unwrap() < Duration::from_secs(60));
+        assert_eq!(kept.expires_at().unwrap().duration_since(completed).unwrap(), Duration::from_secs(24 * 60 * 60));
+        let told = format!(
+            "{} {} {:?} for {} by {:?}",
+            kept.status().as_u16(),
+            kept.headers()["x-order"].to_str().unwrap(),
+            kept.body(),
+            duplicate.key().key(),
+            duplicate.head().headers["x-client"],
+        );
+        Response::new(Bytes::from(told))
+    });
+    let lab = Lab::new(
+        |layer| layer.on_duplicate(OnDuplicate::Respond(reply)),
+        |_| (StatusCode::CREATED, [("x-order", "7")], "body"),
+    );
+    let ask = |client: &str| {
+        let mut request = post("/run", "k", "");
+        request.headers_mut().insert("x-client", client.parse().unwrap());
+        lab.send(request)
+    };
+    assert_eq!(see(ask("first").await).await, Seen::first(201, "body"));
+    assert_eq!(see(ask("second").await).await, Seen::first(200, "201 7 b\"body\" for k by \"second\""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_default_still_replays() {
+    let lab = Lab::new(as_it_is, |_| (StatusCode::CREATED, "body"));
+    assert_eq!(see(lab.ask().await).await, Seen::first(201, "body"));
+    assert_eq!(see(lab.ask().await).await, Seen::replay(201, "body"));
+}
