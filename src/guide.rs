@@ -16,6 +16,12 @@ pub mod callbacks {}
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
 
+/// Testing.
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+#[doc = include_str!("../docs/testing.md")]
+pub mod testing {}
+
 /// Refusals.
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}

@@ -14,6 +14,8 @@ use super::json::{self, Pointer, Selection};
 use super::{media, multipart, route::full_uri};
 use crate::value::{Digest, Fingerprint, Refusal};
 
+pub use super::into::IntoFingerprintExtractor;
+
 /// Takes the fingerprint of a request. Made by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a fingerprint extractor does nothing until a layer has it"]

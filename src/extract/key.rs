@@ -25,6 +25,8 @@ use super::json;
 use super::{pairs, structured};
 use crate::value::{KeyError, check_key};
 
+pub use super::into::IntoKeyExtractor;
+
 /// Takes the key out of a request. Made by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a key extractor does nothing until a layer has it"]

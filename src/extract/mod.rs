@@ -6,6 +6,7 @@ mod caller;
 pub mod fingerprint;
 #[cfg(feature = "form")]
 mod form;
+mod into;
 #[cfg(feature = "json")]
 mod json;
 pub mod key;

@@ -28,6 +28,8 @@ use super::by_extractor::{ByExtractor, Extracting, by_extractor};
 use super::key::KeyExtractor;
 use crate::value::Refusal;
 
+pub use super::into::IntoScopeExtractor;
+
 /// Takes the scope out of a request. Made by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a scope extractor does nothing until a layer has it"]

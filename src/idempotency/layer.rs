@@ -7,7 +7,7 @@ use super::Preset;
 use crate::{
     engine::{Engine, Leftovers, WaitingBodies},
     exchange::{Exchange, FailOpen, Idempotency, Scoping, protectable},
-    extract::{Credentials, fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor},
+    extract::{Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor, scope::IntoScopeExtractor},
     store::{Store, TransactionalStore},
     value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
 };
@@ -86,7 +86,8 @@ impl IdempotencyLayer {
     }
 
     /// Where the key comes from. Default: [`key::header("Idempotency-Key")`](crate::key::header).
-    pub fn key(self, key: KeyExtractor) -> Self {
+    pub fn key(self, key: impl IntoKeyExtractor) -> Self {
+        let key = key.into_key_extractor();
         self.with(|exchange| exchange.key = key)
     }
 
@@ -96,7 +97,8 @@ impl IdempotencyLayer {
     }
 
     /// Whose key it is. Default: nobody says so, and [credentials](Self::credentials) have to be the first one's.
-    pub fn scope(self, scope: ScopeExtractor) -> Self {
+    pub fn scope(self, scope: impl IntoScopeExtractor) -> Self {
+        let scope = scope.into_scope_extractor();
         self.with(|exchange| exchange.scoping = Scoping::Scope(scope))
     }
 
@@ -115,7 +117,8 @@ impl IdempotencyLayer {
     }
 
     /// What counts as the same request. Default: [`fingerprint::bytes()`](crate::fingerprint::bytes).
-    pub fn fingerprint(self, fingerprint: FingerprintExtractor) -> Self {
+    pub fn fingerprint(self, fingerprint: impl IntoFingerprintExtractor) -> Self {
+        let fingerprint = fingerprint.into_fingerprint_extractor();
         self.with(|exchange| exchange.fingerprint = fingerprint)
     }
 

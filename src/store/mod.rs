@@ -77,6 +77,12 @@ pub use self::{
 /// - Keys of two namespaces never meet.
 ///
 /// There are no default bodies, on purpose: a wrapper that forgets a verb must not compile.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store",
+    label = "not a store",
+    note = "stores are `MemoryStore::new()`, `RedisStore::connect(url).await?` and, with the feature of its database, \
+            `PostgresStore`, `MySqlStore` and `SqliteStore`; one that is chosen at run time is an `Arc<dyn Store>`"
+)]
 pub trait Store: Send + Sync + 'static {
     /// Puts an issued record under `key`, unless a record is there.
     ///

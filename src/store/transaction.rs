@@ -16,6 +16,12 @@ use crate::value::{Claim, RecordKey, Settlement, StoreError};
 /// - Nobody else sees the record before [`commit`](Transaction::commit). If the transaction ends otherwise, by
 ///   whatever way, there is no record and no effect.
 /// - A record that is committed by hand and has no answer is one whose outcome is unknown once its lease is over.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot claim in a transaction of a database",
+    label = "not a store in an SQL database",
+    note = "`transactional` needs a `PostgresStore`, `MySqlStore` or `SqliteStore` (features `postgres`, `mysql`, `sqlite`), \
+            or a `Front` of one; with any other store, write `IdempotencyLayer::new(store)`"
+)]
 pub trait TransactionalStore: Store {
     /// Claims `key` in a new transaction, if it can be claimed.
     ///

@@ -7,7 +7,7 @@ use tower_layer::Layer;
 use crate::{
     engine::{Engine, Leftovers},
     exchange::{Exchange, Idempotency, Issuer, RefusedRequest, Scoping, TokenRule, protectable},
-    extract::{fingerprint, key, scope::ScopeExtractor},
+    extract::{fingerprint, key, scope::IntoScopeExtractor},
     value::{Keep, Observer, OnDuplicate, Policy, WhileRunning},
 };
 
@@ -53,9 +53,10 @@ impl TokenLayer {
 
     /// Whom a token has to have been issued to. Default: to nobody.
     ///
-    /// Where the [scope is optional](ScopeExtractor::optional), a token that was issued to nobody serves requests without
+    /// Where the [scope is optional](crate::scope::ScopeExtractor::optional), a token that was issued to nobody serves requests without
     /// a principal, and only those.
-    pub fn principal(self, principal: ScopeExtractor) -> Self {
+    pub fn principal(self, principal: impl IntoScopeExtractor) -> Self {
+        let principal = principal.into_scope_extractor();
         self.with(|exchange| exchange.scoping = Scoping::Scope(principal))
     }
 

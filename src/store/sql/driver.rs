@@ -35,6 +35,12 @@ pub struct Answer<R> {
 type Options<D> = <<D as Database>::Connection as Connection>::Options;
 
 /// What differs between the databases.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a database of the `sqlx` that `tower-idempotency` uses",
+    label = "not a database of sqlx 0.9",
+    note = "this crate works with sqlx 0.9: write `sqlx = \"0.9\"` in your Cargo.toml, with the features that you need",
+    note = "`cargo tree -i sqlx-core` shows the versions that are there; two of them have nothing in common"
+)]
 pub trait Driver: Database {
     /// What its URLs begin with.
     const SCHEMES: &'static [&'static str];
@@ -87,8 +93,15 @@ pub trait Driver: Database {
 /// A database that an [`SqlStore`](super::SqlStore) can work on: `sqlx::Postgres`, `sqlx::MySql` or `sqlx::Sqlite`.
 ///
 /// For functions that take a store on any of them. It is sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a database of the `sqlx` that `tower-idempotency` uses",
+    label = "not a database of sqlx 0.9",
+    note = "this crate works with sqlx 0.9: write `sqlx = \"0.9\"` in your Cargo.toml, with the features that you need",
+    note = "`cargo tree -i sqlx-core` shows the versions that are there; two of them have nothing in common"
+)]
 pub trait SqlDatabase: Driver {}
 
+#[diagnostic::do_not_recommend]
 impl<D: Driver> SqlDatabase for D {}
 
 /// What is the same for each database and cannot be said without naming it.

@@ -1,0 +1,1 @@
+//! Nothing: that the dependencies compile is what is looked at.
