@@ -2,6 +2,7 @@
 
 pub(crate) mod base64url;
 mod claim;
+mod compact;
 mod digest;
 mod error;
 mod event;
@@ -39,7 +40,8 @@ pub use self::{
     reply::{Duplicate, KeptAnswer, Reply},
 };
 pub(crate) use self::{
-    digest::{Digest, hex},
+    compact::CompactDigest,
+    digest::{Digest, hex, labelled_digest},
     key::check_key,
     payload::is_failure,
     policy::{Retain, Wishes},

@@ -17,6 +17,8 @@ pub enum Refusal {
     KeyInvalid(KeyError),
     /// The request does not say whose key it is, and the route asks for it.
     ScopeMissing,
+    /// No layer further out has put the extension of this type into the request, and the scope is taken from it.
+    ExtensionMissing(&'static str),
     /// The body is not in the form that the fingerprint asks for.
     BodyInvalid(Cow<'static, str>),
     /// The body did not arrive whole.
@@ -59,6 +61,7 @@ impl Refusal {
             Self::KeyMissing => "key-missing",
             Self::KeyInvalid(_) => "key-invalid",
             Self::ScopeMissing => "scope-missing",
+            Self::ExtensionMissing(_) => "extension-missing",
             Self::BodyInvalid(_) => "body-invalid",
             Self::BodyIncomplete => "body-incomplete",
             Self::BodyTooLarge(_) => "body-too-large",
@@ -91,6 +94,7 @@ impl Refusal {
             Self::KeyMissing
             | Self::KeyInvalid(_)
             | Self::ScopeMissing
+            | Self::ExtensionMissing(_)
             | Self::BodyInvalid(_)
             | Self::BodyTooLarge(_)
             | Self::KeyReused(_)
@@ -142,7 +146,7 @@ impl Refusal {
             | Self::ResponseNotRetained
             | Self::OutcomeUnknown
             | Self::TokenUsed => StatusCode::CONFLICT,
-            Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ExtensionMissing(_) | Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
             Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -154,6 +158,7 @@ impl Refusal {
             Self::KeyMissing => "The idempotency key is missing",
             Self::KeyInvalid(_) => "The idempotency key is invalid",
             Self::ScopeMissing => "The scope of the idempotency key is missing",
+            Self::ExtensionMissing(_) => "The service is not set up correctly",
             Self::BodyInvalid(_) => "The request body is invalid",
             Self::BodyIncomplete => "The request body is incomplete",
             Self::BodyTooLarge(_) => "The request body is too large",
@@ -180,6 +185,7 @@ impl Refusal {
             Self::KeyMissing => "This operation must be sent with an idempotency key.",
             Self::KeyInvalid(error) => return format!("{error}.").into(),
             Self::ScopeMissing => "The request does not say whose idempotency key it is.",
+            Self::ExtensionMissing(_) => "The service cannot tell whose idempotency key it is. Nothing was done.",
             Self::BodyInvalid(what) => return what.clone(),
             Self::BodyIncomplete => "The request body ended early. Nothing was done.",
             Self::BodyTooLarge(None) => "The request body is too long. Nothing was done.",
@@ -235,7 +241,8 @@ mod tests {
             Some(match refusal {
                 KeyMissing => KeyInvalid(KeyError::Empty),
                 KeyInvalid(_) => ScopeMissing,
-                ScopeMissing => BodyInvalid("The body is not JSON.".into()),
+                ScopeMissing => ExtensionMissing("User"),
+                ExtensionMissing(_) => BodyInvalid("The body is not JSON.".into()),
                 BodyInvalid(_) => BodyIncomplete,
                 BodyIncomplete => BodyTooLarge(Some(1024)),
                 BodyTooLarge(_) => KeyReused(Mismatch::Fingerprint),
