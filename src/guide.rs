@@ -4,6 +4,10 @@
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}
 
+/// Whose key it is: users and tenants.
+#[doc = include_str!("../docs/callers.md")]
+pub mod callers {}
+
 /// Shutting down.
 #[doc = include_str!("../docs/shutdown.md")]
 pub mod shutdown {}

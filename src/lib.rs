@@ -156,7 +156,7 @@ pub use self::{
     consumer::ConsumerLayer,
     engine::Leftovers,
     exchange::{Idempotency, IssueError, Operation, RefusedRequest, ResponseFuture, Token, TokenIssuer},
-    extract::{fingerprint, key, scope},
+    extract::{credential, fingerprint, key, scope},
     idempotency::{IdempotencyLayer, Preset},
     reconcile::Reconciler,
     token::{TokenLayer, Tokens},

@@ -263,9 +263,9 @@ mod tests {
         let first = futures_util::stream::iter([Ok::<_, Infallible>(first)]);
         let slow = StreamBody::new(first.chain(futures_util::stream::pending()));
         let time = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
-        let Err(Failure::TooSlow(excess)) = collect(pin!(slow), 5, Some(time)).await else { panic!() };
+        let Err(Failure::TooSlow(excess)) = collect(pin!(slow), 5, Patience::Until(time)).await else { panic!() };
         assert_eq!(excess.read, "ab");
         let time = Box::pin(tokio::time::sleep(Duration::ZERO));
-        assert_eq!(collect(pin!(chunks(&["ab", "c"])), 5, Some(time)).await.unwrap().data, "abc");
+        assert_eq!(collect(pin!(chunks(&["ab", "c"])), 5, Patience::Until(time)).await.unwrap().data, "abc");
     }
 }

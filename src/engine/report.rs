@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Engine;
 use crate::value::Event;
 #[cfg(feature = "tracing")]
-use crate::value::RecordKey;
+use crate::value::{RecordKey, Refusal};
 
 impl Engine {
     /// Tells the observer, and `tracing` where that is switched on.
@@ -23,6 +23,12 @@ fn trace(event: &Event<'_>) {
     use tracing::{debug, error, info, trace, warn};
 
     match *event {
+        Event::Refused { refusal: &Refusal::ExtensionMissing(of_type), .. } => error!(
+            problem = "extension-missing",
+            "no `{of_type}` in the request's extensions, which `scope::extension` reads: the layer that inserts it has to be \
+             outside the `IdempotencyLayer`. With Axum the later call is the outer one: \
+             `.layer(idempotency).layer(authentication)`. If some requests have none, call `.optional()` on the scope",
+        ),
         Event::Refused { key, refusal } => {
             let (problem, detail, advice) = (refusal.name(), refusal.detail(), refusal.advice());
             info!(key = key.map(RecordKey::log_id), problem, %detail, advice, "refused");

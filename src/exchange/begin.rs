@@ -3,16 +3,17 @@ use std::{borrow::Cow, time::Duration};
 use bytes::Bytes;
 use http::{Method, request::Parts};
 
-use super::{Exchange, Scoping, token::Shown};
+use super::{Exchange, Scoping, advice::Advice, token::Shown};
 use crate::{
     engine::Party,
-    extract::{caller, fingerprint, key::KeyExtractor, route},
+    extract::{Credentials, Seen, fingerprint, key::KeyExtractor, route},
     value::{Caller, Claim, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
 };
 
 /// Whose operation it is, and which, as far as the head says so.
 pub(crate) struct Subject {
     caller: Caller,
+    seen: Seen,
     name: Name,
 }
 
@@ -76,36 +77,51 @@ impl Exchange {
     /// protect it; or it is refused before its body is asked for.
     pub(crate) fn subject(&self, parts: &Parts) -> Result<Option<Subject>, Refusal> {
         let none = Bytes::new();
-        let of_head = !self.key.is_content() && !self.key.needs_body();
+        let of_head = !self.key.needs_body();
         let key = if of_head { self.key.extract(parts, &none).map_err(|error| self.invalid(error))? } else { None };
         let of_body = self.key_of_body();
         if key.is_none() && of_body.is_none() {
             return self.missing();
         }
-        let (scope, caller) = match &self.scoping {
-            Scoping::Scope(scope) if scope.needs_body() => (ScopeOf::Body, Caller::NONE),
-            Scoping::Scope(scope) if scope.needs_extractor() => (ScopeOf::Extractor, Caller::NONE),
-            Scoping::Scope(scope) => (ScopeOf::Head(scope.extract(parts, &none)?), Caller::NONE),
-            Scoping::Credentials(credentials) => (ScopeOf::Head(None), caller(&parts.headers, credentials)),
-            Scoping::Unscoped => (ScopeOf::Head(None), Caller::NONE),
+        let scope = match &self.scoping {
+            Scoping::Scope(scope) if scope.needs_body() => ScopeOf::Body,
+            Scoping::Scope(scope) if scope.needs_extractor() => ScopeOf::Extractor,
+            Scoping::Scope(scope) => ScopeOf::Head(scope.extract(parts, &none)?),
+            _ => ScopeOf::Head(None),
+        };
+        let (caller, seen) = match &scope {
+            ScopeOf::Head(None) => self.caller(parts),
+            _ => (Caller::NONE, Seen::default()),
         };
         let name = match (scope, key) {
             (ScopeOf::Head(scope), Some(key)) => Name::Known(self.named(parts, scope.as_deref(), &key)?),
             (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
         };
-        Ok(Some(Subject { caller, name }))
+        Ok(Some(Subject { caller, seen, name }))
+    }
+
+    /// Who asks, if no scope says so. Tokens are bound to a principal instead.
+    fn caller(&self, parts: &Parts) -> (Caller, Seen) {
+        match &self.scoping {
+            Scoping::Credentials(credentials) => credentials.caller(&parts.headers),
+            Scoping::Scope(_) if self.tokens.is_none() => Credentials::Usual.caller(&parts.headers),
+            _ => (Caller::NONE, Seen::default()),
+        }
     }
 
     /// The subject, once an extractor has said whose it is.
     #[cfg(feature = "axum")]
     pub(super) fn scoped(&self, parts: &Parts, subject: Subject, scope: Option<String>) -> Result<Subject, Refusal> {
-        let Subject { caller, name } = subject;
+        let Subject { mut caller, seen, name } = subject;
+        if scope.is_none() {
+            caller = self.caller(parts).0;
+        }
         let name = match name {
             Name::Open { key: Some(key), .. } => Name::Known(self.named(parts, scope.as_deref(), &key)?),
             Name::Open { key: None, .. } => Name::Open { scope: ScopeOf::Head(scope), key: None },
             known => known,
         };
-        Ok(Subject { caller, name })
+        Ok(Subject { caller, seen, name })
     }
 
     /// The operation, and the claim for it, once the body is there. `None` where it has no key and needs none.
@@ -113,21 +129,37 @@ impl Exchange {
         &self,
         parts: &Parts,
         body: &Bytes,
-        Subject { caller, name }: Subject,
+        Subject { mut caller, seen, name }: Subject,
     ) -> Result<Option<Asked>, Refusal> {
         let ((key, token), fingerprint) = match name {
             Name::Known(named) => (named, self.fingerprint.of(parts, body)?),
-            Name::Open { scope, .. } if self.key.is_content() => self.content(parts, body, scope, caller)?,
             Name::Open { scope, key } => {
                 let key = match (key, self.key_of_body()) {
                     (None, Some(of_body)) => of_body.extract(parts, body).map_err(|error| self.invalid(error))?,
                     (key, _) => key.map(Cow::Owned),
                 };
-                let Some(key) = key else { return self.missing() };
-                let scope = self.scope(parts, body, scope)?;
-                (self.named(parts, scope.as_deref(), &key)?, self.fingerprint.of(parts, body)?)
+                if key.is_none() && !self.is_content() {
+                    return self.missing();
+                }
+                let scope = match (scope, &self.scoping) {
+                    (ScopeOf::Body, Scoping::Scope(scope)) => {
+                        let scope = scope.extract(parts, body)?;
+                        if scope.is_none() {
+                            caller = self.caller(parts).0;
+                        }
+                        scope
+                    }
+                    (ScopeOf::Head(scope), _) => scope,
+                    _ => None,
+                };
+                let fingerprint = self.fingerprint.of(parts, body)?;
+                let key = key.unwrap_or_else(|| Cow::Owned(content(parts, body, fingerprint, caller)));
+                (self.named(parts, scope.as_deref(), &key)?, fingerprint)
             }
         };
+        if self.scoping.is_unsaid() {
+            self.advise(parts, &key, caller, seen);
+        }
         let memory = self.memory(token.as_deref()).unwrap_or_default();
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon().max(memory));
         claim.fingerprint = fingerprint;
@@ -144,31 +176,13 @@ impl Exchange {
         Ok(Some(Asked { key, claim, token, party: counted_for }))
     }
 
-    /// The content is the key. Where no scope is set, the caller takes its place.
-    fn content(
-        &self,
-        parts: &Parts,
-        body: &Bytes,
-        scope: ScopeOf,
-        caller: Caller,
-    ) -> Result<(Named, Fingerprint), Refusal> {
-        let scope = match &self.scoping {
-            Scoping::Credentials(_) => Some(hex(&caller.to_bytes())),
-            _ => self.scope(parts, body, scope)?,
-        };
-        let fingerprint = self.fingerprint.of(parts, body)?;
-        let content = match fingerprint {
-            Fingerprint::OFF => fingerprint::of_bytes(parts, body),
-            fingerprint => fingerprint,
-        };
-        Ok((self.named(parts, scope.as_deref(), &hex(content.digest()))?, fingerprint))
-    }
-
-    fn scope(&self, parts: &Parts, body: &Bytes, scope: ScopeOf) -> Result<Option<String>, Refusal> {
-        match (scope, &self.scoping) {
-            (ScopeOf::Body, Scoping::Scope(scope)) => scope.extract(parts, body),
-            (ScopeOf::Head(scope), _) => Ok(scope),
-            (ScopeOf::Body | ScopeOf::Extractor, _) => Ok(None),
+    /// Warns of callers that cannot be told apart.
+    fn advise(&self, parts: &Parts, key: &RecordKey, caller: Caller, seen: Seen) {
+        if caller == Caller::NONE {
+            let advice = if seen.has_gateway_token() { Advice::GatewayToken } else { Advice::NoCredential };
+            self.warned.warn(advice, key.route());
+        } else if seen.leaves_out_a_cookie(&parts.headers) {
+            self.warned.warn(Advice::CookieLeftOut, key.route());
         }
     }
 
@@ -176,8 +190,12 @@ impl Exchange {
     fn key_of_body(&self) -> Option<&KeyExtractor> {
         match &self.tokens {
             Some(rule) => Some(&rule.field),
-            None => Some(&self.key).filter(|key| key.is_content() || key.needs_body()),
+            None => Some(&self.key).filter(|key| key.ends_in_content() || key.needs_body()),
         }
+    }
+
+    pub(super) fn is_content(&self) -> bool {
+        self.tokens.is_none() && self.key.ends_in_content()
     }
 
     /// The operation, and the token that names it.
@@ -226,5 +244,17 @@ impl Exchange {
                 && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
         };
         matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
+    }
+}
+
+/// The content as a key. If no scope says whose it is, the caller does.
+fn content(parts: &Parts, body: &Bytes, fingerprint: Fingerprint, caller: Caller) -> String {
+    let content = match fingerprint {
+        Fingerprint::OFF => fingerprint::of_bytes(parts, body, &[]),
+        fingerprint => fingerprint,
+    };
+    match caller {
+        Caller::NONE => hex(content.digest()),
+        caller => format!("{}.{}", hex(content.digest()), hex(&caller.to_bytes())),
     }
 }

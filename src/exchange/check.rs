@@ -1,7 +1,7 @@
 use super::{Exchange, FailOpen, Scoping};
 
 impl Exchange {
-    /// Looks for settings that contradict each other, once all of them are known.
+    /// Looks for settings that contradict each other, or lack something, once all of them are known.
     ///
     /// # Panics
     ///
@@ -22,12 +22,19 @@ impl Exchange {
         if self.stream_body {
             self.check_streaming();
         }
+        assert!(
+            !self.key.ends_in_content() || !self.scoping.is_unsaid(),
+            "{:?}: say whose content it is, with `.scope(..)` (an optional one will do), with `.credentials(..)`, or with \
+             `.unscoped()` if all callers are one. Otherwise a cookie that changes between two clicks would make two \
+             operations of them",
+            self.key
+        );
     }
 
     #[track_caller]
     fn check_streaming(&self) {
         assert!(
-            !self.key.is_content() && !self.key.needs_body(),
+            !self.key.ends_in_content() && !self.key.needs_body(),
             "`stream_body()` does not read the body, and {:?} is in the body: take the key from the head, or leave \
              `stream_body()` out",
             self.key

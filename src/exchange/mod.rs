@@ -1,5 +1,6 @@
 //! One HTTP request through the engine: read it, claim, run, keep the answer or not, replay.
 
+mod advice;
 mod answer;
 #[cfg(feature = "axum")]
 mod authenticate;
@@ -45,6 +46,7 @@ use crate::{
 
 pub(crate) use self::fail_open::FailOpen;
 use self::{
+    advice::Warned,
     begin::{Asked, Subject},
     exceptions::Exceptions,
 };
@@ -108,6 +110,7 @@ pub(crate) struct Exchange {
     pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
     pub(crate) tokens: Option<TokenRule>,
+    warned: Arc<Warned>,
 }
 
 /// Whose key it is.
@@ -150,7 +153,15 @@ impl Exchange {
             stream_body: false,
             keep_request: false,
             tokens: None,
+            warned: Arc::new(Warned::new()),
         }
+    }
+}
+
+impl Scoping {
+    /// Whether the application has said nothing about who its callers are.
+    fn is_unsaid(&self) -> bool {
+        matches!(self, Self::Credentials(Credentials::Usual))
     }
 }
 

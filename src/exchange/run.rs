@@ -5,14 +5,14 @@ use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Asked, Exchange, Operation, Subject, codec, verify::Stop};
+use super::{Asked, Exchange, Operation, Subject, advice::Advice, codec, verify::Stop};
 use crate::{
     body::{
         BoxError, Collected, Excess, Failure, IdleTimeout, Patience, RequestBody, ResponseBody, collect,
         is_over_a_limit,
     },
     engine::{Admission, Ask, Stage, Work},
-    value::{Event, OnDuplicate, Refusal},
+    value::{Event, Mismatch, OnDuplicate, RecordKey, Refusal},
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
@@ -114,7 +114,7 @@ impl Exchange {
                     return Box::pin(pass(inner, parts, body)).await;
                 }
                 Admission::Settled(payload) => self.duplicate(parts, asked, payload.as_ref()),
-                Admission::Mismatch(mismatch) => self.refuse(parts, Some(key), &mismatch.into()),
+                Admission::Mismatch(mismatch) => self.mismatch(parts, key, mismatch),
                 Admission::Incompatible => self.refuse(parts, Some(key), &Refusal::RecordIncompatible),
                 Admission::OutcomeUnknown => self.refuse(parts, Some(key), &Refusal::OutcomeUnknown),
                 Admission::NotIssued => self.refuse(parts, Some(key), &Refusal::TokenInvalid),
@@ -124,6 +124,13 @@ impl Exchange {
             }
             Ok(answer)
         }
+    }
+
+    fn mismatch<R: Body>(&self, parts: &Parts, key: &RecordKey, mismatch: Mismatch) -> Response<ResponseBody<R>> {
+        if mismatch == Mismatch::Caller {
+            self.warned.warn(Advice::OtherCaller, key.route());
+        }
+        self.refuse(parts, Some(key), &mismatch.into())
     }
 
     /// Hears the client out, where it still sends.

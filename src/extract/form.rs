@@ -13,18 +13,26 @@ use futures_util::stream::{Stream, once};
 use http::{HeaderMap, request::Parts};
 use multer::{Constraints, Multipart, SizeLimit};
 
-use super::{media, pairs};
-use crate::value::{Digest, KeyError};
-
-/// The most fields of a `multipart/form-data` body that are looked at.
-const MOST_FIELDS: usize = 1_000;
+use super::{
+    media,
+    pairs::{self, MOST_FIELDS},
+};
+use crate::value::{CompactDigest, KeyError};
 
 const NOT_MULTIPART: &str = "the body is not multipart/form-data of at most 1000 fields";
 
-/// The key in the field `wanted`.
+/// The key in the field `wanted` of a body that has to be a form.
 pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<String>, KeyError> {
+    if media::boundary(&parts.headers).is_none() && !media::is_urlencoded(&parts.headers) {
+        return Err(KeyError::malformed("the body is no form, and the key is a field of one"));
+    }
+    field(parts, body, wanted)
+}
+
+/// The text of the field `wanted`; none if the body is no form.
+pub(super) fn field(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<String>, KeyError> {
     let Some(boundary) = media::boundary(&parts.headers) else {
-        return Ok(pairs::parameter(body, wanted)?.map(Cow::into_owned));
+        return Ok(pairs::field(&parts.headers, body, wanted)?.map(Cow::into_owned));
     };
     let fields = fields(body, boundary).ok_or(KeyError::Malformed(NOT_MULTIPART.into()))?;
     let mut named = fields.into_iter().filter(|field| field.name.as_deref() == Some(wanted));
@@ -55,16 +63,27 @@ pub(crate) async fn first_field(
     Ok(None)
 }
 
-/// Feeds the fields to `digest`, whatever their order. `Err` says what is wrong with the body.
-pub(super) fn digest(parts: &Parts, body: &Bytes, digest: &mut Digest) -> Result<(), &'static str> {
+/// Feeds the fields to `digest`, but for those named in `without`. The order counts between fields of one name, and not
+/// between different names. `Err` says what is wrong with the body.
+pub(super) fn digest(
+    parts: &Parts,
+    body: &Bytes,
+    without: &[Box<str>],
+    digest: &mut CompactDigest,
+) -> Result<(), &'static str> {
     let mut fields = match media::boundary(&parts.headers) {
         Some(boundary) => fields(body, boundary).ok_or(NOT_MULTIPART)?,
-        None if media::essence(&parts.headers).eq_ignore_ascii_case(b"application/x-www-form-urlencoded") => {
-            pairs::pairs(body).map(Field::of_pair).collect()
-        }
-        None => return Err("the body is no form"),
+        None if !media::is_urlencoded(&parts.headers) => return Err("the body is no form"),
+        None if pairs::are_too_many(body) => return Err(pairs::TOO_MANY),
+        None => pairs::pairs(body).map(Field::of_pair).collect(),
     };
-    fields.sort_unstable();
+    fields.retain(|field| !without.iter().any(|name| field.name.as_deref() == Some(name)));
+    // Stable, so that rows stay in the order in which they were sent.
+    fields.sort_by(|one, other| (&one.name, &one.raw_name).cmp(&(&other.name, &other.raw_name)));
+    digest.length(without.len());
+    for name in without {
+        digest.part(name.as_bytes());
+    }
     digest.length(fields.len());
     for field in &fields {
         digest.part(field.name.as_deref().unwrap_or_default().as_bytes());
@@ -76,7 +95,6 @@ pub(super) fn digest(parts: &Parts, body: &Bytes, digest: &mut Digest) -> Result
 }
 
 /// What a form says under one name.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Field {
     name: Option<String>,
     /// A name that is not UTF-8.
@@ -160,18 +178,48 @@ mod tests {
         for torn in ["", "id=1", &whole[..whole.len() - 4], &whole[..20]] {
             assert!(!matches!(id(MULTIPART, torn), Ok(Some(_))), "{torn:?}");
         }
+    }
+
+    #[test]
+    fn a_key_is_a_field_of_a_form() {
+        for content_type in ["application/json", "text/plain", ""] {
+            assert!(matches!(id(content_type, "id=1"), Err(KeyError::Malformed(_))), "{content_type}");
+            let (parts, body) = request(content_type, "id=1");
+            assert_eq!(field(&parts, &body, "id"), Ok(None), "{content_type}");
+        }
+        assert_eq!(id("Application/X-WWW-Form-Urlencoded;charset=utf-8", "id=1"), Ok(Some("1".into())));
+    }
+
+    #[test]
+    fn fields_are_bounded() {
+        let fields = |count: usize| "a&".repeat(count - 1) + "id=1";
+        assert_eq!(id(URLENCODED, &fields(MOST_FIELDS)), Ok(Some("1".into())));
+        assert_eq!(id(URLENCODED, &fields(MOST_FIELDS + 1)), Err(KeyError::malformed(pairs::TOO_MANY)));
+        assert!(of(URLENCODED, &fields(MOST_FIELDS)).is_ok());
+        assert_eq!(of(URLENCODED, &fields(MOST_FIELDS + 1)), Err(pairs::TOO_MANY));
         let many = multipart(&vec![("a", "1"); MOST_FIELDS + 1]);
         assert!(id(MULTIPART, &many).is_err());
+        assert!(of(MULTIPART, &many).is_err());
     }
 
     fn of(content_type: &str, body: &str) -> Result<[u8; 32], &'static str> {
         let (parts, body) = request(content_type, body);
-        let mut out = Digest::new();
-        digest(&parts, &body, &mut out).map(|()| out.finish())
+        let mut out = CompactDigest::new();
+        digest(&parts, &body, &[], &mut out).map(|()| out.finish())
     }
 
     #[test]
-    fn the_order_of_fields_does_not_matter() {
+    fn the_order_of_rows_counts() {
+        let (one, two) = ("item=a&quantity=1&item=b&quantity=2", "item=a&quantity=2&item=b&quantity=1");
+        assert_ne!(of(URLENCODED, one), of(URLENCODED, two));
+        // The same rows, column by column.
+        assert_eq!(of(URLENCODED, one), of(URLENCODED, "quantity=1&quantity=2&item=a&item=b"));
+        let rows = |first: &str, second: &str| multipart(&[("quantity", first), ("quantity", second)]);
+        assert_ne!(of(MULTIPART, &rows("1", "2")), of(MULTIPART, &rows("2", "1")));
+    }
+
+    #[test]
+    fn the_order_of_names_does_not_count() {
         assert_eq!(of(URLENCODED, "a=1&b=x+y"), of(URLENCODED, "b=x%20y&a=1"));
         assert_ne!(of(URLENCODED, "a=1&b=2"), of(URLENCODED, "a=2&b=1"));
         assert_ne!(of(URLENCODED, "a=1"), of(URLENCODED, "a=1&a=1"));

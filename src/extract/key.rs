@@ -4,12 +4,12 @@
 //! operation and sends again on every retry. A value that is drawn anew on every try protects nothing.
 //!
 //! ```
-//! use tower_idempotency::{IdempotencyLayer, MemoryStore, key};
+//! use tower_idempotency::{IdempotencyLayer, MemoryStore, key, scope};
 //!
 //! let layer = IdempotencyLayer::new(MemoryStore::new());
 //! let by_header = layer.clone().key(key::header("Idempotency-Key").strict());
-//! let by_order = layer.clone().key(key::path("id"));
-//! let by_content = layer.key(key::content());
+//! let by_order = layer.clone().key(key::path(["tenant", "id"]));
+//! let by_content = layer.key(key::content()).scope(scope::cookie("session"));
 //! # drop((by_header, by_order, by_content));
 //! ```
 
@@ -42,12 +42,15 @@ enum Source {
     },
     Query(Arc<str>),
     #[cfg(feature = "axum")]
-    Path(Arc<str>),
+    Path(Arc<[Box<str>]>),
     Closure(Arc<KeyFn>),
     Content,
     #[cfg(feature = "json")]
     Json(json::Pointer),
+    #[cfg(feature = "form")]
     Form(Arc<str>),
+    /// The same; a body that is no form has none.
+    Field(Arc<str>),
     #[cfg(feature = "xml")]
     Xml(Arc<str>),
     All(Arc<[KeyExtractor]>),
@@ -60,7 +63,7 @@ enum Source {
 ///
 /// # Panics
 ///
-/// Where `name` is no header name.
+/// Panics if `name` is no header name.
 #[track_caller]
 pub fn header(name: &str) -> KeyExtractor {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
@@ -72,12 +75,62 @@ pub fn query(name: &str) -> KeyExtractor {
     KeyExtractor(Source::Query(name.into()))
 }
 
-/// The key is a parameter of the matched route, percent-decoded: `id` of `/orders/{id}/pay`.
+/// The key is a parameter of the matched route, or several of them, percent-decoded: `id` of `/orders/{id}/pay`.
 ///
-/// A route without such a parameter has no key, and its requests are refused.
+/// Name every parameter that tells operations apart. On `/{tenant}/orders/{id}/pay`, the `id` alone would make one key of
+/// the same number of two tenants, and the second one's payment would not run:
+///
+/// ```
+/// use tower_idempotency::key;
+///
+/// let by_order = key::path("id");
+/// let by_order_of_tenant = key::path(["tenant", "id"]);
+/// # drop((by_order, by_order_of_tenant));
+/// ```
+///
+/// Several parameters are joined as by [`all`]. A route without such a parameter has no key, and its requests are refused.
+///
+/// # Panics
+///
+/// Panics if no parameter is named.
 #[cfg(feature = "axum")]
-pub fn path(name: &str) -> KeyExtractor {
-    KeyExtractor(Source::Path(name.into()))
+#[track_caller]
+pub fn path(parameters: impl PathParameters) -> KeyExtractor {
+    let names = parameters.names();
+    assert!(!names.is_empty(), "key::path([]): no parameter of the route is named");
+    KeyExtractor(Source::Path(names.into()))
+}
+
+/// Names parameters of a route, for [`path`]: one name, or an array or a slice of names.
+#[cfg(feature = "axum")]
+pub trait PathParameters: sealed::PathParameters {}
+
+#[cfg(feature = "axum")]
+impl<T: sealed::PathParameters> PathParameters for T {}
+
+#[cfg(feature = "axum")]
+mod sealed {
+    pub trait PathParameters {
+        fn names(self) -> Vec<Box<str>>;
+    }
+
+    impl PathParameters for &str {
+        fn names(self) -> Vec<Box<str>> {
+            vec![self.into()]
+        }
+    }
+
+    impl PathParameters for &[&str] {
+        fn names(self) -> Vec<Box<str>> {
+            self.iter().map(|name| (*name).into()).collect()
+        }
+    }
+
+    impl<const N: usize> PathParameters for [&str; N] {
+        fn names(self) -> Vec<Box<str>> {
+            self.as_slice().names()
+        }
+    }
 }
 
 /// The key is what the closure takes out of the request's head. `Ok(None)` means that there is none.
@@ -99,20 +152,39 @@ pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send +
 
 /// The key is the content: two requests with the same fingerprint are one operation, without any help of the client.
 ///
-/// This is for anti-resubmit within a short retention. It cannot tell a second order from a retry of the first.
-/// Without a scope, the caller's credentials take its place. Where the fingerprint is off, the key is that of the bytes.
+/// This is for anti-resubmit within a short retention. It cannot tell a second order from a retry of the first. If the
+/// fingerprint is off, the key is that of the bytes.
+///
+/// The layer has to be told whose content it is: with a [`scope`](crate::IdempotencyLayer::scope), with
+/// [`credentials`](crate::IdempotencyLayer::credentials), or with [`unscoped`](crate::IdempotencyLayer::unscoped).
+/// Otherwise one cookie that changes between two clicks would make two operations of them, so a layer that was told
+/// nothing panics when it is put around a service. A request without an [optional](crate::scope::ScopeExtractor::optional)
+/// scope is told apart by its credentials.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key, scope};
+///
+/// let layer = IdempotencyLayer::new(MemoryStore::new())
+///     .key(key::content())
+///     .scope(scope::cookie("session"))
+///     .policy(Policy::reject().retention(Duration::from_secs(3)));
+/// # drop(layer);
+/// ```
+///
+/// It is always there, so it can only be the last of [`first`], and no part of [`all`] or of a scope.
 pub fn content() -> KeyExtractor {
     KeyExtractor(Source::Content)
 }
 
 /// The key is in a JSON body, where `pointer` (RFC 6901) leads to: a string or an integer.
 ///
-/// Anything else there is malformed, and so is a body that is not JSON, is nested more than 128 deep, or has a member on
-/// the way twice. An integer is taken as it is written, however long.
+/// Anything else there is malformed, and so is a body that is not JSON, is nested more than 128 deep, has more than 50,000
+/// values in it, or has a member on the way twice. An integer is taken as it is written, however long.
 ///
 /// # Panics
 ///
-/// Where `pointer` is no JSON pointer.
+/// Panics if `pointer` is no JSON pointer.
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 #[track_caller]
@@ -125,17 +197,18 @@ pub fn json(pointer: &str) -> KeyExtractor {
 
 /// The key is a field of a form body, `application/x-www-form-urlencoded` or `multipart/form-data`, decoded.
 ///
-/// A field that is there twice is malformed, and so is a `multipart/form-data` body that is torn or has more than 1,000
-/// fields.
+/// A body of another media type is malformed. So is a field that is there twice, a `multipart/form-data` body that is torn,
+/// and a body of more than 1,000 fields.
 #[cfg(feature = "form")]
 #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
 pub fn form(field: &str) -> KeyExtractor {
-    self::field(field)
+    KeyExtractor(Source::Form(field.into()))
 }
 
-/// A field of a form body; one of `multipart/form-data` is looked into with the feature `form`.
+/// A field of a form body; a body of another media type has none. One of `multipart/form-data` is looked into with the
+/// feature `form`.
 pub(crate) fn field(name: &str) -> KeyExtractor {
-    KeyExtractor(Source::Form(name.into()))
+    KeyExtractor(Source::Field(name.into()))
 }
 
 /// The key is the text of an element of an XML body: a child of the document element, by its name as it is written.
@@ -159,23 +232,50 @@ pub fn xml(element: &str) -> KeyExtractor {
 /// let per_terminal = key::all([key::header("X-Terminal"), key::query("receipt")]);
 /// # drop(per_terminal);
 /// ```
+///
+/// # Panics
+///
+/// Panics if [`content`] is one of them.
+#[track_caller]
 pub fn all(parts: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
-    KeyExtractor(Source::All(parts.into_iter().collect()))
+    let parts: Arc<[_]> = parts.into_iter().collect();
+    let has_content = parts.iter().any(KeyExtractor::ends_in_content);
+    assert!(!has_content, "key::all({parts:?}): {CONTENT_ELSEWHERE}");
+    KeyExtractor(Source::All(parts))
 }
 
 /// The key is the first of several that is there.
 ///
-/// One that is malformed ends the search: the request is refused.
+/// One that is malformed ends the search: the request is refused. [`content`] may be the last of them:
+///
+/// ```
+/// use tower_idempotency::key;
+///
+/// // A client that sends no key is at least protected against a double click.
+/// let by_header_or_content = key::first([key::header("Idempotency-Key"), key::content()]);
+/// # drop(by_header_or_content);
+/// ```
+///
+/// # Panics
+///
+/// Panics if [`content`] is one of them and not the last.
+#[track_caller]
 pub fn first(of: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
-    KeyExtractor(Source::First(of.into_iter().collect()))
+    let of: Arc<[_]> = of.into_iter().collect();
+    let hides_others = of.iter().rev().skip(1).any(KeyExtractor::ends_in_content);
+    assert!(!hides_others, "key::first({of:?}): {CONTENT_ELSEWHERE}");
+    KeyExtractor(Source::First(of))
 }
+
+pub(super) const CONTENT_ELSEWHERE: &str =
+    "`key::content()` is always there, so it can only be the whole key, or the last of `key::first(..)`";
 
 impl KeyExtractor {
     /// Accepts the quoted string form only, as draft-ietf-httpapi-idempotency-key-header-07 asks for.
     ///
     /// # Panics
     ///
-    /// Where the key does not come from a header.
+    /// Panics if the key does not come from a header.
     #[track_caller]
     pub fn strict(self) -> Self {
         match self.0 {
@@ -184,15 +284,20 @@ impl KeyExtractor {
         }
     }
 
-    pub(crate) fn is_content(&self) -> bool {
-        matches!(self.0, Source::Content)
+    /// Whether the content is the key of a request that has no other.
+    pub(crate) fn ends_in_content(&self) -> bool {
+        match &self.0 {
+            Source::Content => true,
+            Source::First(of) => of.last().is_some_and(Self::ends_in_content),
+            _ => false,
+        }
     }
 
-    /// The form field that the key is in.
+    /// The form field that a token is in.
     #[cfg(feature = "form")]
     pub(crate) fn form_field(&self) -> Option<&str> {
         match &self.0 {
-            Source::Form(field) => Some(field),
+            Source::Field(field) => Some(field),
             _ => None,
         }
     }
@@ -202,7 +307,9 @@ impl KeyExtractor {
         match &self.0 {
             #[cfg(feature = "json")]
             Source::Json(_) => true,
+            #[cfg(feature = "form")]
             Source::Form(_) => true,
+            Source::Field(_) => true,
             #[cfg(feature = "xml")]
             Source::Xml(_) => true,
             Source::All(parts) | Source::First(parts) => parts.iter().any(Self::needs_body),
@@ -223,26 +330,24 @@ impl KeyExtractor {
             }
             Source::Query(name) => pairs::parameter(parts.uri.query().unwrap_or_default().as_bytes(), name),
             #[cfg(feature = "axum")]
-            Source::Path(name) => owned(super::route::path_parameter(parts, name)),
+            Source::Path(names) => owned(of_path(parts, names)),
             Source::Closure(key) => owned(key(parts)),
             Source::Content => Ok(None),
             #[cfg(feature = "json")]
             Source::Json(pointer) => owned(json::key(body, pointer)),
             #[cfg(feature = "form")]
             Source::Form(field) => owned(super::form::key(parts, body, field)),
+            #[cfg(feature = "form")]
+            Source::Field(field) => owned(super::form::field(parts, body, field)),
             #[cfg(not(feature = "form"))]
-            Source::Form(field) => match super::media::boundary(&parts.headers) {
-                Some(_) => Ok(None),
-                None => pairs::parameter(body, field),
-            },
+            Source::Field(field) => pairs::field(&parts.headers, body, field),
             #[cfg(feature = "xml")]
             Source::Xml(element) => owned(super::xml::key(body, element)),
             Source::All(all) => {
                 let mut joined = String::new();
                 for part in &**all {
                     let Some(part) = part.extract(parts, body)? else { return Ok(None) };
-                    check_key(&part)?;
-                    joined.extend([&*part.len().to_string(), ":", &part, ","]);
+                    join(&mut joined, &part)?;
                 }
                 Ok(Some(Cow::Owned(joined)))
             }
@@ -251,6 +356,24 @@ impl KeyExtractor {
             }
         }
     }
+}
+
+/// Appends a part behind its length.
+fn join(joined: &mut String, part: &str) -> Result<(), KeyError> {
+    check_key(part)?;
+    joined.extend([&*part.len().to_string(), ":", part, ","]);
+    Ok(())
+}
+
+#[cfg(feature = "axum")]
+fn of_path(parts: &Parts, names: &[Box<str>]) -> Result<Option<String>, KeyError> {
+    let Some(mut values) = super::route::path_parameters(parts, names)? else { return Ok(None) };
+    if values.len() == 1 {
+        return Ok(values.pop());
+    }
+    let mut joined = String::new();
+    values.iter().try_for_each(|value| join(&mut joined, value))?;
+    Ok(Some(joined))
 }
 
 fn owned<'a>(key: Result<Option<String>, KeyError>) -> Result<Option<Cow<'a, str>>, KeyError> {
@@ -269,12 +392,17 @@ impl fmt::Debug for Source {
             Self::Header { name, .. } => write!(f, "key::header({:?})", name.as_str()),
             Self::Query(name) => write!(f, "key::query({name:?})"),
             #[cfg(feature = "axum")]
-            Self::Path(name) => write!(f, "key::path({name:?})"),
+            Self::Path(names) => match &**names {
+                [name] => write!(f, "key::path({name:?})"),
+                names => write!(f, "key::path({names:?})"),
+            },
             Self::Closure(_) => f.write_str("key::from_fn(..)"),
             Self::Content => f.write_str("key::content()"),
             #[cfg(feature = "json")]
             Self::Json(pointer) => write!(f, "key::json({pointer:?})"),
+            #[cfg(feature = "form")]
             Self::Form(field) => write!(f, "key::form({field:?})"),
+            Self::Field(field) => write!(f, "the field {field:?}"),
             #[cfg(feature = "xml")]
             Self::Xml(element) => write!(f, "key::xml({element:?})"),
             Self::All(parts) => write!(f, "key::all({parts:?})"),
@@ -336,6 +464,27 @@ mod tests {
     #[should_panic(expected = "\"no blanks\" is no header name")]
     fn a_bad_header_name_is_told_at_once() {
         let _ = header("no blanks");
+    }
+
+    #[test]
+    fn the_content_may_be_the_last_of_several() {
+        let key = first([header("x-a"), first([query("a"), content()])]);
+        assert!(key.ends_in_content() && content().ends_in_content());
+        assert!(!first([header("x-a"), query("a")]).ends_in_content());
+        assert_eq!(extract(&key, Request::builder().header("x-a", "h")), Ok(Some("h".into())));
+        assert_eq!(extract(&key, Request::builder()), Ok(None));
+    }
+
+    #[test]
+    #[should_panic(expected = "key::first([key::content(), key::header(\"x-a\")]): `key::content()` is always there")]
+    fn nothing_comes_after_the_content() {
+        let _ = first([content(), header("x-a")]);
+    }
+
+    #[test]
+    #[should_panic(expected = "key::all([key::header(\"x-a\"), key::content()])")]
+    fn the_content_is_no_part_of_a_key() {
+        let _ = all([header("x-a"), content()]);
     }
 
     #[test]

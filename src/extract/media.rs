@@ -29,6 +29,11 @@ pub(super) fn boundary_of<'a>(essence: &[u8], headers: &'a HeaderMap) -> Option<
     })
 }
 
+/// Whether the body is one of `application/x-www-form-urlencoded`.
+pub(super) fn is_urlencoded(headers: &HeaderMap) -> bool {
+    essence(headers).eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+}
+
 /// Whether the body is one of `multipart/form-data`.
 #[cfg(feature = "form")]
 pub(crate) fn is_multipart(headers: &HeaderMap) -> bool {

@@ -2,7 +2,8 @@
 
 #[cfg(feature = "axum")]
 mod by_extractor;
-mod caller;
+mod cookies;
+pub mod credential;
 pub mod fingerprint;
 #[cfg(feature = "form")]
 mod form;
@@ -20,7 +21,7 @@ mod structured;
 mod xml;
 
 pub(crate) use self::{
-    caller::{Credentials, caller},
+    credential::{Credential, Credentials, Seen},
     route::route,
 };
 #[cfg(feature = "form")]

@@ -2,9 +2,16 @@
 
 use std::borrow::Cow;
 
+use http::HeaderMap;
 use percent_encoding::percent_decode;
 
+use super::media;
 use crate::value::KeyError;
+
+/// The most fields of a form that are looked at.
+pub(super) const MOST_FIELDS: usize = 1_000;
+
+pub(super) const TOO_MANY: &str = "the body has more than 1000 fields";
 
 /// Each pair, still encoded.
 pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
@@ -28,6 +35,21 @@ pub(super) fn parameter<'a>(text: &'a [u8], wanted: &str) -> Result<Option<Cow<'
         Cow::Owned(value) => String::from_utf8(value).map(Cow::Owned).map_err(|_| not_text()),
     }
     .map(Some)
+}
+
+/// The one value of the field `wanted`, decoded; none if the body is another than `application/x-www-form-urlencoded`.
+pub(super) fn field<'a>(headers: &HeaderMap, body: &'a [u8], wanted: &str) -> Result<Option<Cow<'a, str>>, KeyError> {
+    if !media::is_urlencoded(headers) {
+        return Ok(None);
+    }
+    if are_too_many(body) {
+        return Err(KeyError::malformed(TOO_MANY));
+    }
+    parameter(body, wanted)
+}
+
+pub(super) fn are_too_many(body: &[u8]) -> bool {
+    pairs(body).nth(MOST_FIELDS).is_some()
 }
 
 /// Percent-decoding with `+` for a blank.

@@ -8,7 +8,7 @@ use std::{
 
 #[cfg(feature = "axum")]
 use axum::extract::{FromRequestParts, RawPathParams, rejection::RawPathParamsRejection};
-use http::{Uri, request::Parts};
+use http::{Uri, header::HOST, request::Parts, uri::Authority};
 
 #[cfg(feature = "axum")]
 use crate::value::KeyError;
@@ -32,16 +32,38 @@ pub(crate) fn full_uri(parts: &Parts) -> &Uri {
     &parts.uri
 }
 
-/// A parameter of the matched route, percent-decoded.
+/// The host that the request was sent to, in lower case and without a port that is a default one; `None` if it does not
+/// say so, or says so twice.
+pub(super) fn host(parts: &Parts) -> Option<String> {
+    let authority = if let Some(authority) = full_uri(parts).authority() {
+        authority.clone()
+    } else {
+        let mut lines = parts.headers.get_all(HOST).iter();
+        let only = lines.next().filter(|_| lines.next().is_none())?;
+        Authority::try_from(only.as_bytes()).ok()?
+    };
+    let host = authority.host().trim_end_matches('.').to_ascii_lowercase();
+    match authority.port_u16() {
+        _ if host.is_empty() => None,
+        None | Some(80 | 443) => Some(host),
+        Some(port) => Some(format!("{host}:{port}")),
+    }
+}
+
+/// Parameters of the matched route, percent-decoded; `None` if one of them is not there.
 #[cfg(feature = "axum")]
-pub(super) fn path_parameter(parts: &Parts, wanted: &str) -> Result<Option<String>, KeyError> {
+pub(super) fn path_parameters(parts: &Parts, wanted: &[Box<str>]) -> Result<Option<Vec<String>>, KeyError> {
     // The extractor is asynchronous in form only: it reads an extension. It wants parts of its own.
     let (mut own, ()) = http::Request::new(()).into_parts();
     own.extensions = parts.extensions.clone();
     let extracted =
         pin!(RawPathParams::from_request_parts(&mut own, &())).poll(&mut Context::from_waker(Waker::noop()));
     match extracted {
-        Poll::Ready(Ok(found)) => Ok(found.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())),
+        Poll::Ready(Ok(found)) => {
+            let value =
+                |wanted: &str| found.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned());
+            Ok(wanted.iter().map(|wanted| value(wanted)).collect())
+        }
         Poll::Ready(Err(RawPathParamsRejection::MissingPathParams(_))) | Poll::Pending => Ok(None),
         Poll::Ready(Err(_)) => Err(KeyError::malformed("the key is not UTF-8")),
     }

@@ -1,7 +1,8 @@
 //! Whose key it is: a tenant, a user, a merchant.
 //!
 //! The same key of two scopes is two operations, and no answer ever crosses from one to the other. A scope is never
-//! guessed: without one, a request with other credentials than the first one's is refused (422).
+//! guessed: without one, the caller's [credentials](crate::credential) have to be the first one's, or the request is
+//! refused (422).
 //!
 //! ```
 //! use tower_idempotency::{IdempotencyLayer, MemoryStore, scope};
@@ -15,8 +16,14 @@
 //! let layer = IdempotencyLayer::new(MemoryStore::new()).scope(scope::extension(|user: &User| user.id));
 //! # drop(layer);
 //! ```
+//!
+//! # What a store keeps of it
+//!
+//! The scope's text, so that operators can read it, up to 255 bytes. A scope that is a credential by itself (one of
+//! [`cookie`], and of [`header`] if the header is one that carries a secret, such as `Authorization` or `X-Api-Key`) is kept
+//! as `sha256:` and the SHA-256 of its value in hexadecimal digits.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
 
 #[cfg(feature = "axum")]
 use axum::extract::FromRequestParts;
@@ -25,8 +32,12 @@ use http::{HeaderName, request::Parts};
 
 #[cfg(feature = "axum")]
 use super::by_extractor::{ByExtractor, Extracting, by_extractor};
-use super::key::KeyExtractor;
-use crate::value::Refusal;
+use super::{
+    cookies, credential,
+    key::{CONTENT_ELSEWHERE, KeyExtractor},
+    route::host as host_of,
+};
+use crate::value::{Refusal, labelled_digest};
 
 pub use super::into::IntoScopeExtractor;
 
@@ -41,12 +52,18 @@ pub struct ScopeExtractor {
 #[derive(Clone)]
 enum Source {
     Closure(Arc<ScopeFn>),
+    Header(HeaderName),
+    Cookie(Arc<str>),
+    Host,
+    /// With the name of the type that is looked for; `None` if it is not there.
+    Extension(Arc<ExtensionFn>, &'static str),
     Key(KeyExtractor),
     #[cfg(feature = "axum")]
     Extractor(Arc<ByExtractor>),
 }
 
 type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+type ExtensionFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// The scope is a header's value. A header that is empty, not UTF-8 or there twice counts as missing.
 ///
@@ -55,32 +72,76 @@ type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 ///
 /// # Panics
 ///
-/// Where `name` is no header name.
+/// Panics if `name` is no header name.
 #[track_caller]
 pub fn header(name: &str) -> ScopeExtractor {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
-    from_fn(move |parts| {
-        let mut lines = parts.headers.get_all(&name).iter();
-        let only = lines.next().filter(|_| lines.next().is_none())?;
-        std::str::from_utf8(only.as_bytes()).ok().map(ToOwned::to_owned)
-    })
+    ScopeExtractor::of(Source::Header(name))
+}
+
+/// The scope is a cookie's value, such as the session's. A cookie that is empty, not UTF-8 or there twice with two values
+/// counts as missing.
+///
+/// It is for a cookie that stays as long as a client may retry. A session that gets a new id with each answer is better
+/// looked up by a layer outside this one, for [`extension`].
+///
+/// # Panics
+///
+/// Panics if `name` is no name of a cookie (RFC 6265, section 4.1.1).
+#[track_caller]
+pub fn cookie(name: &str) -> ScopeExtractor {
+    assert!(cookies::is_name(name), "{name:?} is no name of a cookie");
+    ScopeExtractor::of(Source::Cookie(name.into()))
+}
+
+/// The scope is the host that the request was sent to, for tenants that are told apart by it: HTTP/2's `:authority`, the
+/// host of an absolute target, or the header `Host` (RFC 9112, section 3.2.2).
+///
+/// It is in lower case, without the ports 80 and 443 and without a dot at its end. Take it only if something outside this
+/// layer answers requests for other hosts than the tenants', and if no client retries by another name of the same host.
+pub fn host() -> ScopeExtractor {
+    ScopeExtractor::of(Source::Host)
 }
 
 /// The scope is told by a request extension, such as the user that the authentication put there.
+///
+/// The layer that inserts the extension has to be outside this one. With Axum, that is the `.layer` that comes later:
+///
+/// ```
+/// # use axum::{Router, extract::Request, middleware::{self, Next}, response::Response, routing::post};
+/// # use tower_idempotency::{IdempotencyLayer, MemoryStore, scope};
+/// # #[derive(Clone)]
+/// # struct User { id: u64 }
+/// # async fn authenticate(mut request: Request, next: Next) -> Response {
+/// #     request.extensions_mut().insert(User { id: 7 });
+/// #     next.run(request).await
+/// # }
+/// # let idempotent = IdempotencyLayer::new(MemoryStore::new());
+/// let app: Router = Router::new()
+///     .route("/orders", post(|| async { "ordered" }))
+///     .layer(idempotent.scope(scope::extension(|user: &User| user.id)))
+///     .layer(middleware::from_fn(authenticate));
+/// # drop(app);
+/// ```
+///
+/// A request without the extension is answered with 500 `extension-missing`, and an ERROR in the log names the type: the
+/// service is at fault, and the client can do nothing. Call [`optional`](ScopeExtractor::optional) if the layer also
+/// serves requests that nobody authenticates.
 pub fn extension<T, V>(scope: impl Fn(&T) -> V + Send + Sync + 'static) -> ScopeExtractor
 where
     T: Clone + Send + Sync + 'static,
     V: fmt::Display,
 {
-    from_fn(move |parts| parts.extensions.get::<T>().map(|found| scope(found).to_string()))
+    let find = move |parts: &Parts| parts.extensions.get::<T>().map(|found| scope(found).to_string());
+    ScopeExtractor::of(Source::Extension(Arc::new(find), type_name::<T>()))
 }
 
 /// The scope is what the closure takes out of the request's head. `None` and an empty text mean that there is none.
 pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> ScopeExtractor {
-    ScopeExtractor { source: Source::Closure(Arc::new(scope)), optional: false }
+    ScopeExtractor::of(Source::Closure(Arc::new(scope)))
 }
 
-/// The scope is where a key could be, under a key's rules: in a query, a path, a body.
+/// The scope is at a place that can have a key, under a key's rules: in a query, a path, a body.
 ///
 /// ```
 /// use tower_idempotency::{key, scope};
@@ -89,8 +150,14 @@ pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static)
 /// let merchant = scope::from_key(key::query("merchant"));
 /// # drop(merchant);
 /// ```
+///
+/// # Panics
+///
+/// Panics if the key is, or ends in, [`key::content`](crate::key::content), which tells no caller.
+#[track_caller]
 pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
-    ScopeExtractor { source: Source::Key(key), optional: false }
+    assert!(!key.ends_in_content(), "scope::from_key({key:?}): {CONTENT_ELSEWHERE}");
+    ScopeExtractor::of(Source::Key(key))
 }
 
 /// The scope is told by what an Axum extractor takes out of the request, such as the user that it authenticates.
@@ -208,11 +275,16 @@ where
     S: Clone + Send + Sync + 'static,
     V: fmt::Display,
 {
-    ScopeExtractor { source: Source::Extractor(Arc::new(by_extractor(state, scope))), optional: false }
+    ScopeExtractor::of(Source::Extractor(Arc::new(by_extractor(state, scope))))
 }
 
 impl ScopeExtractor {
-    /// The scope may be missing; all requests without one share one scope of their own.
+    fn of(source: Source) -> Self {
+        Self { source, optional: false }
+    }
+
+    /// The scope may be missing. Requests without one are told apart by their [credentials](crate::credential), as on a
+    /// layer without a scope.
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
@@ -251,12 +323,29 @@ impl ScopeExtractor {
     pub(crate) fn extract(&self, parts: &Parts, body: &Bytes) -> Result<Option<String>, Refusal> {
         let scope = match &self.source {
             Source::Closure(find) => find(parts),
+            Source::Header(name) => of_header(parts, name),
+            Source::Cookie(name) => {
+                let value = cookies::value(&parts.headers, name);
+                value.filter(|value| !value.is_empty()).map(|value| labelled_digest(value.as_bytes()))
+            }
+            Source::Host => host_of(parts),
+            Source::Extension(find, type_name) => match find(parts) {
+                None if !self.optional => return Err(Refusal::ExtensionMissing(type_name)),
+                scope => scope,
+            },
             Source::Key(key) => key.extract(parts, body).map_err(Refusal::KeyInvalid)?.map(Cow::into_owned),
             #[cfg(feature = "axum")]
             Source::Extractor(_) => None,
         };
         self.found(scope)
     }
+}
+
+fn of_header(parts: &Parts, name: &HeaderName) -> Option<String> {
+    let mut lines = parts.headers.get_all(name).iter();
+    let only = lines.next().filter(|_| lines.next().is_none())?;
+    let text = std::str::from_utf8(only.as_bytes()).ok().filter(|text| !text.is_empty())?;
+    Some(if credential::is_secret(name) { labelled_digest(text.as_bytes()) } else { text.to_owned() })
 }
 
 impl fmt::Debug for ScopeExtractor {
@@ -290,6 +379,63 @@ mod tests {
         assert_eq!(extract(&by_header, &["ann", "bob"]), Err(Refusal::ScopeMissing));
         assert_eq!(extract(&by_header.optional(), &[]), Ok(None));
         assert_eq!(extract(&extension(|n: &u32| n + 1), &[]), Ok(Some("8".into())));
-        assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(Refusal::ScopeMissing));
+        assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(Refusal::ExtensionMissing("u64")));
+        assert_eq!(extract(&extension(|n: &u64| *n).optional(), &[]), Ok(None));
+        assert_eq!(extract(&extension(|_: &u32| ""), &[]), Err(Refusal::ScopeMissing));
+    }
+
+    #[test]
+    fn a_credential_is_kept_as_a_digest() {
+        let (parts, ()) = Request::builder()
+            .header("authorization", "Bearer secret")
+            .header("cookie", "session=secret; theme=dark; theme=dark; twice=a; twice=b; empty=")
+            .body(())
+            .unwrap()
+            .into_parts();
+        let of = |extractor: ScopeExtractor| extractor.extract(&parts, &Bytes::new());
+        // As `printf secret | sha256sum` prints it.
+        let digest = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+        assert_eq!(of(cookie("session")), Ok(Some(digest.into())));
+        assert!(of(header("Authorization")).unwrap().unwrap().starts_with("sha256:"));
+        assert!(of(cookie("theme")).is_ok());
+        for missing in ["twice", "empty", "none"] {
+            assert_eq!(of(cookie(missing)), Err(Refusal::ScopeMissing), "{missing}");
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        for (uri, host_header, expected) in [
+            ("/", Some("A.example"), Some("a.example")),
+            ("/", Some("a.example.:443"), Some("a.example")),
+            ("/", Some("a.example:8080"), Some("a.example:8080")),
+            ("/", Some("[::1]:80"), Some("[::1]")),
+            // HTTP/2, and an absolute target: the target counts.
+            ("https://b.example/", Some("a.example"), Some("b.example")),
+            ("https://B.example:443/", None, Some("b.example")),
+            ("/", Some(""), None),
+            ("/", Some("a b"), None),
+            ("/", None, None),
+        ] {
+            let request = Request::builder().uri(uri);
+            let request = host_header.into_iter().fold(request, |request, host| request.header("host", host));
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            let found = host().optional().extract(&parts, &Bytes::new());
+            assert_eq!(found, Ok(expected.map(Into::into)), "{uri} {host_header:?}");
+        }
+        let (parts, ()) = Request::builder().header("host", "a").header("host", "b").body(()).unwrap().into_parts();
+        assert_eq!(host().extract(&parts, &Bytes::new()), Err(Refusal::ScopeMissing));
+    }
+
+    #[test]
+    #[should_panic(expected = "scope::from_key(key::content()): `key::content()` is always there")]
+    fn the_content_is_no_scope() {
+        let _ = from_key(super::super::key::content());
+    }
+
+    #[test]
+    #[should_panic(expected = "\"a b\" is no name of a cookie")]
+    fn a_bad_name_of_a_cookie_is_told_at_once() {
+        let _ = cookie("a b");
     }
 }

@@ -7,7 +7,10 @@ use super::Preset;
 use crate::{
     engine::{Engine, Leftovers, WaitingBodies},
     exchange::{Exchange, FailOpen, Idempotency, Scoping, protectable},
-    extract::{Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor, scope::IntoScopeExtractor},
+    extract::{
+        Credential, Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor,
+        scope::IntoScopeExtractor,
+    },
     store::{Store, TransactionalStore},
     value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
 };
@@ -24,7 +27,7 @@ use crate::{
 /// ```
 /// use axum::{Router, routing::post};
 /// use std::time::Duration;
-/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key};
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key, scope};
 ///
 /// let idempotent = IdempotencyLayer::new(MemoryStore::new());
 /// let app: Router = Router::new()
@@ -36,6 +39,7 @@ use crate::{
 ///         post(|| async { "thanks" }).layer(
 ///             idempotent
 ///                 .key(key::content())
+///                 .scope(scope::cookie("session"))
 ///                 .policy(Policy::reject().retention(Duration::from_secs(3))),
 ///         ),
 ///     );
@@ -96,24 +100,39 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.key_required = false)
     }
 
-    /// Whose key it is. Default: nobody says so, and [credentials](Self::credentials) have to be the first one's.
+    /// Says whose key it is: a user, a tenant, a merchant. Default: nobody says so, and a caller has to send the
+    /// [credentials](Self::credentials) of its first try again.
+    ///
+    /// Two scopes never meet: the same key is two operations. See [the guide](crate::guide::callers).
     pub fn scope(self, scope: impl IntoScopeExtractor) -> Self {
         let scope = scope.into_scope_extractor();
         self.with(|exchange| exchange.scoping = Scoping::Scope(scope))
     }
 
-    /// All callers are one: whoever knows a key can get its answer.
+    /// Takes all callers for one: whoever knows a key can get its answer.
     ///
     /// This is for routes whose callers prove themselves in the body, such as callbacks.
     pub fn unscoped(self) -> Self {
         self.with(|exchange| exchange.scoping = Scoping::Unscoped)
     }
 
-    /// The headers that say who asks, where no scope does. Default: `Authorization`, `Cookie` and `X-Api-Key`.
+    /// Names the headers and cookies that say who asks, in place of [the usual ones](crate::credential).
     ///
-    /// Another caller with the same key gets 422: neither the first one's answer nor a second run.
-    pub fn credentials(self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
-        self.with(|exchange| exchange.scoping = Scoping::Credentials(Credentials::of(headers)))
+    /// ```
+    /// use http::header::AUTHORIZATION;
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, credential};
+    ///
+    /// let layer = IdempotencyLayer::new(MemoryStore::new());
+    /// let by_token = layer.clone().credentials([AUTHORIZATION]);
+    /// let by_session = layer.credentials([credential::header("X-Session"), credential::cookie("session")]);
+    /// # drop((by_token, by_session));
+    /// ```
+    ///
+    /// Another caller with the same key receives 422 `other-caller`: neither the first one's answer nor a run of its own.
+    /// Name nothing that changes between two tries of one request, or an honest retry receives it too.
+    pub fn credentials<C: Into<Credential>>(self, credentials: impl IntoIterator<Item = C>) -> Self {
+        let credentials = Credentials::of(credentials.into_iter().map(Into::into));
+        self.with(|exchange| exchange.scoping = Scoping::Credentials(credentials))
     }
 
     /// What counts as the same request. Default: [`fingerprint::bytes()`](crate::fingerprint::bytes).
@@ -331,9 +350,13 @@ impl IdempotencyLayer {
 impl<S> Layer<S> for IdempotencyLayer {
     type Service = Idempotency<S>;
 
+    /// Puts the layer around a service.
+    ///
     /// # Panics
     ///
-    /// Panics if two settings contradict each other; the text says which.
+    /// Panics if the key is [`key::content()`](crate::key::content) and the layer was told nothing of its callers: neither
+    /// [`scope`](Self::scope), nor [`credentials`](Self::credentials), nor [`unscoped`](Self::unscoped). Panics too if two settings contradict each other; the text says
+    /// which.
     #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
         self.exchange.check();

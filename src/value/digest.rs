@@ -23,6 +23,14 @@ impl Digest {
     }
 }
 
+/// What is kept of a credential that names something in a store: nobody who reads the store can use it.
+///
+/// It is the plain digest, which an operator can make at the shell: a name that depended on a secret would be another one
+/// after the secret was replaced, and the operation would run again.
+pub(crate) fn labelled_digest(credential: &[u8]) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(credential)))
+}
+
 /// Lower-case hexadecimal digits of `bytes`.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

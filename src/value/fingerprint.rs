@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::digest::Digest;
+use super::compact::CompactDigest;
 
 /// What a request asks for, as a digest: another one under the same key is a client's mistake, never a replay.
 ///
@@ -16,25 +16,27 @@ impl Fingerprint {
     /// No fingerprint: every request under a key is taken for the same one.
     pub const OFF: Self = Self { scheme: 0, digest: [0; 32] };
 
-    /// Method, path, query, media type and the bytes of the body, first version.
-    pub(crate) const BYTES: u8 = 1;
-    /// What a closure gave, first version.
-    pub(crate) const CUSTOM: u8 = 2;
-    /// The value of a JSON body, first version.
+    // Schemes 1 to 7 are those of layouts that were never released.
+
+    /// Method, path, query, coding, media type and the bytes of the body.
+    pub(crate) const BYTES: u8 = 8;
+    /// What a closure gave.
+    pub(crate) const CUSTOM: u8 = 9;
+    /// The value of a JSON body.
     #[cfg(feature = "json")]
-    pub(crate) const JSON: u8 = 3;
-    /// Some parts of a JSON body, first version.
+    pub(crate) const JSON: u8 = 10;
+    /// Some parts of a JSON body.
     #[cfg(feature = "json")]
-    pub(crate) const JSON_ONLY: u8 = 4;
-    /// All but some parts of a JSON body, first version.
+    pub(crate) const JSON_ONLY: u8 = 11;
+    /// All but some parts of a JSON body.
     #[cfg(feature = "json")]
-    pub(crate) const JSON_EXCEPT: u8 = 5;
-    /// The bytes of a JSON body without a single value, first version.
+    pub(crate) const JSON_WITHOUT: u8 = 12;
+    /// The bytes of a JSON body without a single value.
     #[cfg(feature = "json")]
-    pub(crate) const JSON_BYTES: u8 = 6;
-    /// The fields of a form, first version.
+    pub(crate) const JSON_BYTES: u8 = 13;
+    /// The fields of a form.
     #[cfg(feature = "form")]
-    pub(crate) const FORM: u8 = 7;
+    pub(crate) const FORM: u8 = 14;
 
     /// Starts a fingerprint of one's own, made of parts.
     ///
@@ -45,7 +47,7 @@ impl Fingerprint {
     /// assert_ne!(a, Fingerprint::builder().part(b"eur1").part(b"00").build());
     /// ```
     pub fn builder() -> FingerprintBuilder {
-        FingerprintBuilder { scheme: Self::CUSTOM, digest: Digest::new() }
+        FingerprintBuilder { scheme: Self::CUSTOM, digest: CompactDigest::new() }
     }
 
     /// The fingerprint that a store has kept.
@@ -78,7 +80,7 @@ impl fmt::Debug for Fingerprint {
 #[must_use = "a fingerprint is made by `build`"]
 pub struct FingerprintBuilder {
     scheme: u8,
-    digest: Digest,
+    digest: CompactDigest,
 }
 
 impl FingerprintBuilder {

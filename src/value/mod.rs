@@ -3,6 +3,7 @@
 pub(crate) mod base64url;
 mod child;
 mod claim;
+mod compact;
 mod digest;
 mod error;
 mod event;
@@ -29,7 +30,8 @@ pub(crate) use self::policy::UNRECONCILED;
 pub use self::signing::SigningKeys;
 pub(crate) use self::{
     child::child_key,
-    digest::{Digest, hex},
+    compact::CompactDigest,
+    digest::{Digest, hex, labelled_digest},
     key::check_key,
     payload::is_failure,
     policy::{Retain, Wishes, is_undone},

@@ -17,6 +17,8 @@ pub enum Refusal {
     KeyInvalid(KeyError),
     /// The request does not say whose key it is, and the route asks for it.
     ScopeMissing,
+    /// No layer further out has put the extension of this type into the request, and the scope is taken from it.
+    ExtensionMissing(&'static str),
     /// The body is not in the form that the fingerprint asks for.
     BodyInvalid(Cow<'static, str>),
     /// The body did not arrive whole.
@@ -71,6 +73,7 @@ impl Refusal {
             Self::KeyMissing => "key-missing",
             Self::KeyInvalid(_) => "key-invalid",
             Self::ScopeMissing => "scope-missing",
+            Self::ExtensionMissing(_) => "extension-missing",
             Self::BodyInvalid(_) => "body-invalid",
             Self::BodyIncomplete => "body-incomplete",
             Self::BodyTimeout => "body-timeout",
@@ -114,6 +117,7 @@ impl Refusal {
             Self::KeyMissing
             | Self::KeyInvalid(_)
             | Self::ScopeMissing
+            | Self::ExtensionMissing(_)
             | Self::BodyInvalid(_)
             | Self::BodyTooLarge(_)
             | Self::KeyReused
@@ -169,7 +173,7 @@ impl Refusal {
             | Self::RecordIncompatible
             | Self::TokenUsed => StatusCode::CONFLICT,
             Self::TooManyUnfinished | Self::TooManyKeys => StatusCode::TOO_MANY_REQUESTS,
-            Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ExtensionMissing(_) | Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
             Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown | Self::ServerBusy => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -183,6 +187,7 @@ impl Refusal {
             Self::KeyMissing => "The idempotency key is missing",
             Self::KeyInvalid(_) => "The idempotency key is invalid",
             Self::ScopeMissing => "The scope of the idempotency key is missing",
+            Self::ExtensionMissing(_) => "The service is not set up correctly",
             Self::BodyInvalid(_) => "The request body is invalid",
             Self::BodyIncomplete => "The request body is incomplete",
             Self::BodyTimeout => "The request body stood still",
@@ -215,6 +220,7 @@ impl Refusal {
             Self::KeyMissing => "This operation must be sent with an idempotency key.",
             Self::KeyInvalid(error) => return format!("{error}.").into(),
             Self::ScopeMissing => "The request does not say whose idempotency key it is.",
+            Self::ExtensionMissing(_) => "The service cannot tell whose idempotency key it is. Nothing was done.",
             Self::BodyInvalid(what) => return what.clone(),
             Self::BodyIncomplete => "The request body ended early. Nothing was done.",
             Self::BodyTimeout => "The rest of the request body did not come in time. Nothing was done.",
@@ -303,7 +309,8 @@ mod tests {
             Some(match refusal {
                 KeyMissing => KeyInvalid(KeyError::Empty),
                 KeyInvalid(_) => ScopeMissing,
-                ScopeMissing => BodyInvalid("The body is not JSON.".into()),
+                ScopeMissing => ExtensionMissing("User"),
+                ExtensionMissing(_) => BodyInvalid("The body is not JSON.".into()),
                 BodyInvalid(_) => BodyIncomplete,
                 BodyIncomplete => BodyTimeout,
                 BodyTimeout => BodyTooLarge(Some(1024)),

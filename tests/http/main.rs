@@ -8,6 +8,8 @@ mod at_most_once;
 mod auto_traits;
 #[cfg(feature = "testing")]
 mod bench;
+#[cfg(feature = "axum")]
+mod callers;
 #[cfg(feature = "testing")]
 mod cancel;
 #[cfg(feature = "testing")]
@@ -15,6 +17,8 @@ mod cancel_waiting;
 #[cfg(feature = "axum")]
 mod clients;
 mod common;
+#[cfg(all(feature = "axum", feature = "tracing"))]
+mod credentials;
 #[cfg(feature = "testing")]
 mod endings;
 #[cfg(feature = "testing")]
@@ -23,6 +27,8 @@ mod events;
 mod exceptions;
 #[cfg(feature = "axum")]
 mod extractors;
+#[cfg(feature = "tracing")]
+mod heard;
 #[cfg(feature = "axum")]
 mod hostile_input;
 mod kept_request;

@@ -1,23 +1,23 @@
 use super::{Node, Pointer, number, pointer::index};
-use crate::value::Digest;
+use crate::value::CompactDigest;
 
 /// Which parts of a body count.
 #[derive(Clone, Debug)]
 pub(in crate::extract) enum Selection {
     All,
     Only(Box<[Pointer]>),
-    Except(Box<[Pointer]>),
+    Without(Box<[Pointer]>),
 }
 
 /// Feeds a body to `digest` by its meaning: the order of members, white space and the spelling of numbers and strings
 /// do not matter. `Err` says that the body has no single meaning, and that its bytes are what counts.
-pub(in crate::extract) fn digest(root: &Node<'_>, selection: &Selection, digest: &mut Digest) -> Result<(), ()> {
+pub(in crate::extract) fn digest(root: &Node<'_>, selection: &Selection, digest: &mut CompactDigest) -> Result<(), ()> {
     if !is_unambiguous(root) {
         return Err(());
     }
     match selection {
         Selection::All => put(root, &[], digest),
-        Selection::Except(pointers) => {
+        Selection::Without(pointers) => {
             names(pointers, digest);
             let left_out: Vec<_> = pointers.iter().map(Pointer::tokens).collect();
             put(root, &left_out, digest)
@@ -40,7 +40,7 @@ pub(in crate::extract) fn digest(root: &Node<'_>, selection: &Selection, digest:
 }
 
 /// Another choice of parts is another question.
-fn names(pointers: &[Pointer], digest: &mut Digest) {
+fn names(pointers: &[Pointer], digest: &mut CompactDigest) {
     digest.length(pointers.len());
     for pointer in pointers {
         digest.part(pointer.text().as_bytes());
@@ -60,7 +60,7 @@ fn is_unambiguous(node: &Node<'_>) -> bool {
 }
 
 /// `left_out` are the ways from here to what does not count.
-fn put(node: &Node<'_>, left_out: &[&[Box<str>]], digest: &mut Digest) -> Result<(), ()> {
+fn put(node: &Node<'_>, left_out: &[&[Box<str>]], digest: &mut CompactDigest) -> Result<(), ()> {
     if left_out.iter().any(|way| way.is_empty()) {
         digest.part(b"-");
         return Ok(());
@@ -114,7 +114,7 @@ mod tests {
     }
 
     fn of(body: &str, selection: &Selection) -> Option<[u8; 32]> {
-        let mut out = Digest::new();
+        let mut out = CompactDigest::new();
         digest(&parse(body.as_bytes()).unwrap(), selection, &mut out).ok().map(|()| out.finish())
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn all_but_some_parts() {
         assert_groups(
-            &Selection::Except(pointers(&["/at", "/order/try", "/list/1"])),
+            &Selection::Without(pointers(&["/at", "/order/try", "/list/1"])),
             &[
                 &[r#"{"a":1,"at":1,"order":{"id":1,"try":1}}"#, r#"{"a":1,"order":{"id":1}}"#],
                 &[r#"{"a":1,"order":{"id":2,"try":1}}"#],
@@ -189,7 +189,7 @@ mod tests {
     fn other_choices_never_match() {
         let of = |selection| of("{}", &selection).unwrap();
         assert_ne!(of(Selection::Only(pointers(&["/a"]))), of(Selection::Only(pointers(&["/b"]))));
-        assert_ne!(of(Selection::Except(pointers(&["/a"]))), of(Selection::Except(pointers(&["/b"]))));
+        assert_ne!(of(Selection::Without(pointers(&["/a"]))), of(Selection::Without(pointers(&["/b"]))));
     }
 
     #[test]

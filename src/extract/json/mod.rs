@@ -17,6 +17,10 @@ pub(super) use self::{
 /// How deep a body may be nested, as in `serde_json` itself.
 const DEPTH: usize = 128;
 
+/// How many values a body may have in it, itself included. Each takes up to 56 bytes while a body is read, and in a body
+/// of nothing but brackets it is 2 bytes long.
+const MOST_VALUES: usize = 50_000;
+
 /// A JSON value that borrows from its text. Members are in the order of the text, repeated ones too.
 #[derive(Debug, PartialEq)]
 pub(super) enum Node<'a> {
@@ -34,7 +38,8 @@ pub(super) fn parse(body: &[u8]) -> Result<Node<'_>, &'static str> {
     let text = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8")?;
     // The grammar is checked by a parser that is known to be right; what follows may rely on it.
     serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|_| "the body is not JSON")?;
-    scan::scan(text).ok_or("the body is JSON that is nested too deep, or has half of a surrogate pair in it")
+    scan::scan(text)
+        .ok_or("the body is JSON that is nested too deep, has more than 50000 values or half of a surrogate pair in it")
 }
 
 /// The key that `pointer` leads to: a string or an integer.
@@ -102,5 +107,14 @@ mod tests {
         }
         let objects = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
         assert!(parse(objects.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn values_are_bounded() {
+        let of = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
+        assert!(parse(of(MOST_VALUES).as_bytes()).is_ok());
+        let more = of(MOST_VALUES + 1);
+        assert!(parse(more.as_bytes()).is_err());
+        assert!(matches!(key_at("/id", &more), Err(KeyError::Malformed(_))));
     }
 }

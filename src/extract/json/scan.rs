@@ -1,19 +1,24 @@
 use std::borrow::Cow;
 
-use super::{DEPTH, Node};
+use super::{DEPTH, MOST_VALUES, Node};
 
-/// Reads JSON text that is known to be well-formed, but for its depth and the escapes of its strings.
+/// Reads JSON text that is known to be well-formed, but for its depth, its size and the escapes of its strings.
 pub(super) fn scan(text: &str) -> Option<Node<'_>> {
-    Scanner { text, at: 0 }.value(0)
+    Scanner { text, at: 0, values: 0 }.value(0)
 }
 
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    values: usize,
 }
 
 impl<'a> Scanner<'a> {
     fn value(&mut self, depth: usize) -> Option<Node<'a>> {
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            return None;
+        }
         match self.peek()? {
             b'{' => self.object(depth + 1),
             b'[' => self.array(depth + 1),

@@ -7,10 +7,15 @@ impl KeyExtractor {
             Source::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
             Source::Query(name) => format!("the query parameter `{name}`"),
             #[cfg(feature = "axum")]
-            Source::Path(name) => format!("the path parameter `{name}`"),
+            Source::Path(names) => match &**names {
+                [name] => format!("the path parameter `{name}`"),
+                names => format!("the path parameters `{}`", names.join("`, `")),
+            },
             #[cfg(feature = "json")]
             Source::Json(pointer) => format!("the JSON body at {pointer:?}"),
+            #[cfg(feature = "form")]
             Source::Form(name) => format!("the form field `{name}`"),
+            Source::Field(name) => format!("the form field `{name}`"),
             #[cfg(feature = "xml")]
             Source::Xml(name) => format!("the XML element `{name}`"),
             Source::All(parts) => joined(parts, " and ")?,

@@ -1,0 +1,208 @@
+//! Whose key it is: scopes, and what stands in for one that is missing.
+
+use axum::{
+    Extension, Router,
+    body::Body,
+    http::{Request, StatusCode},
+    routing::post,
+};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_idempotency::{
+    IdempotencyLayer, MemoryStore, Policy, fingerprint, key,
+    scope::{self, ScopeExtractor},
+    store::{Filter, Operator},
+};
+
+use crate::common::{Counter, Seen, see};
+
+/// A route whose answers are numbered.
+fn app(layer: IdempotencyLayer) -> Router {
+    let runs = Counter::default();
+    Router::new()
+        .route("/{tenant}/orders/{id}/pay", post(async move || (StatusCode::CREATED, runs.next().to_string())))
+        .layer(layer)
+}
+
+fn layer() -> IdempotencyLayer {
+    IdempotencyLayer::new(MemoryStore::new())
+}
+
+async fn send(app: &Router, path: &str, headers: &[(&str, &str)], body: &'static str) -> Seen {
+    let request = headers.iter().fold(Request::post(path), |request, (name, value)| request.header(*name, *value));
+    see(app.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap()).await
+}
+
+const PATH: &str = "/a/orders/7/pay";
+const KEY: (&str, &str) = ("idempotency-key", "k");
+const ANN: (&str, &str) = ("authorization", "Bearer ann");
+const BOB: (&str, &str) = ("authorization", "Bearer bob");
+
+fn run(number: u32) -> Seen {
+    Seen::first(201, &number.to_string())
+}
+
+fn replay(number: u32) -> Seen {
+    Seen::replay(201, &number.to_string())
+}
+
+#[tokio::test]
+async fn without_its_optional_scope_a_request_is_its_callers() {
+    let optional: [ScopeExtractor; 2] =
+        [scope::header("X-Tenant").optional(), scope::from_key(key::query("tenant")).optional()];
+    for scope in optional {
+        let app = app(layer().scope(scope));
+        assert_eq!(send(&app, PATH, &[KEY, ANN], "").await, run(1));
+        assert_eq!(send(&app, PATH, &[KEY, BOB], "").await.status, 422);
+        assert_eq!(send(&app, PATH, &[KEY, ANN], "").await, replay(1));
+    }
+    // With the scope, the credentials do not count.
+    let app = app(layer().scope(scope::header("X-Tenant").optional()));
+    assert_eq!(send(&app, PATH, &[KEY, ANN, ("x-tenant", "t")], "").await, run(1));
+    assert_eq!(send(&app, PATH, &[KEY, BOB, ("x-tenant", "t")], "").await, replay(1));
+    assert_eq!(send(&app, PATH, &[KEY, BOB], "").await, run(2));
+}
+
+#[cfg(feature = "json")]
+#[tokio::test]
+async fn a_scope_in_the_body_falls_back_too() {
+    let app = app(layer().scope(scope::from_key(key::json("/merchant")).optional()));
+    assert_eq!(send(&app, PATH, &[KEY, ANN], "{}").await, run(1));
+    assert_eq!(send(&app, PATH, &[KEY, BOB], "{}").await.status, 422);
+    assert_eq!(send(&app, PATH, &[KEY, BOB], r#"{"merchant":"m"}"#).await, run(2));
+}
+
+#[tokio::test]
+async fn content_without_its_optional_scope_is_its_callers() {
+    let app = app(layer().key(key::content()).scope(scope::header("X-Tenant").optional()));
+    assert_eq!(send(&app, PATH, &[ANN], "same").await, run(1));
+    assert_eq!(send(&app, PATH, &[BOB], "same").await, run(2));
+    assert_eq!(send(&app, PATH, &[], "same").await, run(3));
+    assert_eq!(send(&app, PATH, &[("x-tenant", "t")], "same").await, run(4));
+    assert_eq!(send(&app, PATH, &[ANN, ("cookie", "_ga=1")], "same").await, replay(1));
+    assert_eq!(send(&app, PATH, &[BOB], "same").await, replay(2));
+    assert_eq!(send(&app, PATH, &[], "same").await, replay(3));
+    assert_eq!(send(&app, PATH, &[ANN, ("x-tenant", "t")], "same").await, replay(4));
+}
+
+#[tokio::test]
+async fn content_of_a_session() {
+    let app = app(layer().key(key::content()).scope(scope::cookie("sid")).policy(Policy::reject()));
+    assert_eq!(send(&app, PATH, &[("cookie", "sid=ann; _ga=1")], "same").await, run(1));
+    assert_eq!(send(&app, PATH, &[("cookie", "theme=dark; sid=ann")], "same").await.problem(), "duplicate-request");
+    assert_eq!(send(&app, PATH, &[("cookie", "sid=bob")], "same").await, run(2));
+    assert_eq!(send(&app, PATH, &[], "same").await.problem(), "scope-missing");
+}
+
+#[tokio::test]
+async fn content_stands_in_for_a_key_that_is_missing() {
+    let app = app(layer().key(key::first([key::header("Idempotency-Key"), key::content()])).unscoped());
+    assert_eq!(send(&app, PATH, &[KEY], "one").await, run(1));
+    assert_eq!(send(&app, PATH, &[KEY], "one").await, replay(1));
+    assert_eq!(send(&app, PATH, &[KEY], "two").await.status, 422);
+    assert_eq!(send(&app, PATH, &[], "one").await, run(2));
+    assert_eq!(send(&app, PATH, &[], "one").await, replay(2));
+    assert_eq!(send(&app, PATH, &[], "two").await, run(3));
+}
+
+#[test]
+fn whose_content_it_is_has_to_be_said() {
+    let put = |layer: IdempotencyLayer| {
+        let around = move || drop(layer.layer(service_fn(async |(): ()| Ok::<_, ()>(()))));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(around))
+    };
+    for key in [key::content(), key::first([key::header("x-a"), key::content()])] {
+        let panic = put(layer().key(key.clone())).unwrap_err();
+        let message = panic.downcast::<String>().unwrap();
+        for call in ["key::content()", "`.scope(..)`", "`.credentials(..)`", "`.unscoped()`"] {
+            assert!(message.contains(call), "{call}: {message}");
+        }
+        for said in [
+            layer().key(key.clone()).unscoped(),
+            layer().key(key.clone()).scope(scope::host().optional()),
+            layer().key(key).credentials([http::header::AUTHORIZATION]),
+        ] {
+            assert!(put(said).is_ok());
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_order_of_another_tenant_is_another_operation() {
+    let by = |key| app(layer().key(key).unscoped());
+    let one = by(key::path("id"));
+    assert_eq!(send(&one, "/a/orders/7/pay", &[], "").await, run(1));
+    // The path is part of the content, so at least it is no replay.
+    assert_eq!(send(&one, "/b/orders/7/pay", &[], "").await.problem(), "key-reused");
+    let both = by(key::path(["tenant", "id"]));
+    assert_eq!(send(&both, "/a/orders/7/pay", &[], "").await, run(1));
+    assert_eq!(send(&both, "/b/orders/7/pay", &[], "").await, run(2));
+    assert_eq!(send(&both, "/b/orders/7/pay", &[], "").await, replay(2));
+    assert_eq!(send(&by(key::path(["tenant", "none"])), "/a/orders/7/pay", &[], "").await.problem(), "key-missing");
+}
+
+#[tokio::test]
+async fn tenants_by_a_header_in_the_fingerprint() {
+    let tenant = http::HeaderName::from_static("x-tenant");
+    let app = app(layer().fingerprint(fingerprint::bytes().with_headers([tenant])).unscoped());
+    assert_eq!(send(&app, PATH, &[KEY, ("x-tenant", "a")], "").await, run(1));
+    assert_eq!(send(&app, PATH, &[KEY, ("x-tenant", "b")], "").await.problem(), "key-reused");
+    assert_eq!(send(&app, PATH, &[KEY, ("x-tenant", "a")], "").await, replay(1));
+}
+
+#[tokio::test]
+async fn a_coding_makes_another_request() {
+    let app = app(layer().unscoped());
+    assert_eq!(send(&app, PATH, &[KEY], "x").await, run(1));
+    assert_eq!(send(&app, PATH, &[KEY, ("content-encoding", "gzip")], "x").await.problem(), "key-reused");
+    assert_eq!(send(&app, PATH, &[KEY, ("content-encoding", "identity")], "x").await, replay(1));
+}
+
+#[tokio::test]
+async fn credentials_are_not_in_the_store() {
+    let store = MemoryStore::new();
+    for scope in [scope::cookie("sid"), scope::header("Authorization"), scope::header("X-Api-Key")] {
+        let app = app(IdempotencyLayer::new(store.clone()).scope(scope));
+        let headers = [KEY, ("authorization", "hunter2"), ("x-api-key", "hunter2"), ("cookie", "sid=hunter2")];
+        assert_eq!(send(&app, PATH, &headers, "").await.status, 201);
+    }
+    // All three are digests of the same value, and so one scope.
+    let records = store.list(Filter::All, None, 9).await.unwrap().entries;
+    assert_eq!(records.len(), 1);
+    let scope = records[0].key.scope().unwrap().to_owned();
+    assert!(scope.starts_with("sha256:") && scope.len() == 71, "{scope}");
+}
+
+#[derive(Clone)]
+struct User(&'static str);
+
+#[tokio::test]
+async fn a_layer_outside_the_authentication_is_at_fault() {
+    let by_user = || scope::extension(|user: &User| user.0);
+    // The wrong order: the authentication is inside.
+    let wrong = Router::new()
+        .route(PATH, post(async || StatusCode::CREATED))
+        .layer(Extension(User("ann")))
+        .layer(layer().scope(by_user()));
+    #[cfg(feature = "tracing")]
+    let (heard, _guard) = crate::heard::Heard::listen();
+    let refused = send(&wrong, PATH, &[KEY], "").await;
+    assert_eq!((refused.status.as_u16(), &*refused.problem()), (500, "extension-missing"));
+    assert!(!refused.body.contains("User"), "{}", refused.body);
+    #[cfg(feature = "tracing")]
+    {
+        let said = heard.take();
+        assert_eq!(said.len(), 1, "{said:?}");
+        for word in ["ERROR", "callers::User", ".layer(idempotency).layer(authentication)", "`.optional()`"] {
+            assert!(said[0].contains(word), "{word}: {said:?}");
+        }
+    }
+    let right = Router::new()
+        .route(PATH, post(async || StatusCode::CREATED))
+        .layer(layer().scope(by_user()))
+        .layer(Extension(User("ann")));
+    assert_eq!(send(&right, PATH, &[KEY], "").await.status, 201);
+    // For handlers that serve both, the credentials tell those apart that nobody has authenticated.
+    let both = Router::new().route(PATH, post(async || StatusCode::CREATED)).layer(layer().scope(by_user().optional()));
+    assert_eq!(send(&both, PATH, &[KEY, ANN], "").await.status, 201);
+    assert_eq!(send(&both, PATH, &[KEY, BOB], "").await.status, 422);
+}
