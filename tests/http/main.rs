@@ -27,6 +27,8 @@ mod extractors;
 mod hostile_input;
 mod kept_request;
 #[cfg(feature = "axum")]
+mod large_answers;
+#[cfg(feature = "axum")]
 mod layer_order;
 #[cfg(feature = "testing")]
 mod leftovers;
