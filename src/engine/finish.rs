@@ -75,7 +75,7 @@ impl Run<'_> {
                 return Box::pin(self.end(transaction, how)).await;
             }
             let start = Instant::now();
-            match self.try_once(&mut how, self.engine.store_timeout).await {
+            match self.try_once(&mut how, start, self.engine.store_timeout).await {
                 Some(ending) => ending,
                 None => Box::pin(self.insist(how, start)).await,
             }
@@ -95,7 +95,7 @@ impl Run<'_> {
                 break;
             }
             self.hold(pin!(sleep(pause))).await;
-            if let Some(ending) = self.try_once(&mut how, left).await {
+            if let Some(ending) = self.try_once(&mut how, Instant::now(), left).await {
                 return ending;
             }
             pause = (pause * 2).min(Duration::from_secs(1));
@@ -108,28 +108,26 @@ impl Run<'_> {
         Ending::Unrecorded
     }
 
-    /// `None` means: try again.
-    async fn try_once(&mut self, how: &mut How, limit: Duration) -> Option<Ending> {
-        let start = Instant::now();
-        match self.ask(how, limit).await {
-            Err(error) if error.kind() == StoreErrorKind::TooLarge && how.leave_answer_out() => {
-                self.engine.report(&self.failed(how, &error, true));
-                // That it ran is short, and has to be recorded.
-                let left = limit.saturating_sub(start.elapsed());
-                let answer = self.ask(how, left).await;
-                self.heard(how, answer)
-            }
-            answer => self.heard(how, answer),
-        }
-    }
-
-    async fn ask(&mut self, how: &How, limit: Duration) -> Result<Finished, StoreError> {
+    /// Tries for `limit` from `start` on. `None` means: try again.
+    ///
+    /// An answer that is too large for the store is left out at once: that the operation ran is short, and has to be
+    /// recorded.
+    async fn try_once(&mut self, how: &mut How, start: Instant, mut limit: Duration) -> Option<Ending> {
         let (engine, key) = (self.engine, self.key);
-        let answer: StoreFuture<'_, Finished> = match how {
-            How::Settle(settlement) => engine.store.settle(key, settlement),
-            How::Release(release) => engine.store.release(key, release),
-        };
-        self.hold(pin!(bounded(answer, limit))).await
+        loop {
+            let answer: StoreFuture<'_, Finished> = match how {
+                How::Settle(settlement) => engine.store.settle(key, settlement),
+                How::Release(release) => engine.store.release(key, release),
+            };
+            let answer = self.hold(pin!(bounded(answer, limit))).await;
+            match answer {
+                Err(error) if error.kind() == StoreErrorKind::TooLarge && how.leave_answer_out() => {
+                    engine.report(&self.failed(how, &error, true));
+                    limit = limit.saturating_sub(start.elapsed());
+                }
+                answer => return self.heard(how, answer),
+            }
+        }
     }
 
     fn failed<'a>(&'a self, how: &How, error: &'a StoreError, retried: bool) -> Event<'a> {
@@ -181,7 +179,7 @@ impl Run<'_> {
             let mut pause = Duration::from_millis(100);
             loop {
                 run.hold(pin!(sleep(pause))).await;
-                if run.try_once(&mut how, engine.store_timeout).await.is_some() {
+                if run.try_once(&mut how, Instant::now(), engine.store_timeout).await.is_some() {
                     return;
                 }
                 pause = (pause * 2).min(Duration::from_secs(1));

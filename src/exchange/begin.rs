@@ -114,7 +114,7 @@ impl Exchange {
         parts: &Parts,
         body: &Bytes,
         Subject { caller, name }: Subject,
-    ) -> Result<Option<Asked>, Refusal> {
+    ) -> Result<Option<Box<Asked>>, Refusal> {
         let ((key, token), fingerprint) = match name {
             Name::Known(named) => (named, self.fingerprint.of(parts, body)?),
             Name::Open { scope, .. } if self.key.is_content() => self.content(parts, body, scope, caller)?,
@@ -141,7 +141,8 @@ impl Exchange {
             claim = claim.sealed_with(secret);
         }
         let counted_for = self.party(&key, caller, token.as_deref());
-        Ok(Some(Asked { key, claim, token, party: counted_for }))
+        // It is moved several times, and its room would be part of every step.
+        Ok(Some(Box::new(Asked { key, claim, token, party: counted_for })))
     }
 
     /// The content is the key. Where no scope is set, the caller takes its place.
