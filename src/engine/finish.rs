@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 use super::{Run, Stage, Work, bounded::bounded};
 use crate::{
     store::{Finished, StoreFuture},
-    value::{Event, Record, Release, Settlement, StoreVerb},
+    value::{Event, Record, Release, Settlement, StoreError, StoreErrorKind, StoreVerb},
 };
 
 /// How a run ended, as far as its client is concerned.
@@ -30,6 +30,14 @@ pub(crate) enum How {
 }
 
 impl How {
+    /// Leaves the answer out, of which there is one, so that what is to be kept is a tombstone.
+    fn leave_answer_out(&mut self) -> bool {
+        match self {
+            Self::Settle(settlement) => settlement.payload.take().is_some(),
+            Self::Release(_) => false,
+        }
+    }
+
     pub(super) fn verb(&self) -> StoreVerb {
         match self {
             Self::Settle(_) => StoreVerb::Settle,
@@ -58,7 +66,7 @@ impl Run<'_> {
     ///
     /// Tries for the store timeout; after that, or without a client, goes on for as long as a leftover may.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(crate) fn finish(mut self, how: How) -> impl Future<Output = Ending> {
+    pub(crate) fn finish(mut self, mut how: How) -> impl Future<Output = Ending> {
         async move {
             // From here on it has to be finished, attached or not.
             self.work.enter(Stage::Claimed);
@@ -67,7 +75,7 @@ impl Run<'_> {
                 return Box::pin(self.end(transaction, how)).await;
             }
             let start = Instant::now();
-            match self.try_once(&how, self.engine.store_timeout).await {
+            match self.try_once(&mut how, start, self.engine.store_timeout).await {
                 Some(ending) => ending,
                 None => Box::pin(self.insist(how, start)).await,
             }
@@ -75,7 +83,7 @@ impl Run<'_> {
     }
 
     /// The store has failed once.
-    async fn insist(mut self, how: How, start: Instant) -> Ending {
+    async fn insist(mut self, mut how: How, start: Instant) -> Ending {
         let mut pause = Duration::from_millis(20);
         loop {
             let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
@@ -87,7 +95,7 @@ impl Run<'_> {
                 break;
             }
             self.hold(pin!(sleep(pause))).await;
-            if let Some(ending) = self.try_once(&how, left).await {
+            if let Some(ending) = self.try_once(&mut how, Instant::now(), left).await {
                 return ending;
             }
             pause = (pause * 2).min(Duration::from_secs(1));
@@ -100,14 +108,35 @@ impl Run<'_> {
         Ending::Unrecorded
     }
 
-    /// `None` means: try again.
-    async fn try_once(&mut self, how: &How, limit: Duration) -> Option<Ending> {
+    /// Tries for `limit` from `start` on. `None` means: try again.
+    ///
+    /// An answer that is too large for the store is left out at once: that the operation ran is short, and has to be
+    /// recorded.
+    async fn try_once(&mut self, how: &mut How, start: Instant, mut limit: Duration) -> Option<Ending> {
         let (engine, key) = (self.engine, self.key);
-        let answer: StoreFuture<'_, Finished> = match how {
-            How::Settle(settlement) => engine.store.settle(key, settlement),
-            How::Release(release) => engine.store.release(key, release),
-        };
-        match self.hold(pin!(bounded(answer, limit))).await {
+        loop {
+            let answer: StoreFuture<'_, Finished> = match how {
+                How::Settle(settlement) => engine.store.settle(key, settlement),
+                How::Release(release) => engine.store.release(key, release),
+            };
+            let answer = self.hold(pin!(bounded(answer, limit))).await;
+            match answer {
+                Err(error) if error.kind() == StoreErrorKind::TooLarge && how.leave_answer_out() => {
+                    engine.report(&self.failed(how, &error, true));
+                    limit = limit.saturating_sub(start.elapsed());
+                }
+                answer => return self.heard(how, answer),
+            }
+        }
+    }
+
+    fn failed<'a>(&'a self, how: &How, error: &'a StoreError, retried: bool) -> Event<'a> {
+        Event::StoreFailed { key: self.key, verb: how.verb(), error, retried }
+    }
+
+    fn heard(&self, how: &How, answer: Result<Finished, StoreError>) -> Option<Ending> {
+        let (engine, key) = (self.engine, self.key);
+        match answer {
             Ok(Finished::Done | Finished::AlreadyDone) => {
                 engine.report(&match how {
                     How::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
@@ -127,7 +156,7 @@ impl Run<'_> {
             }
             Err(error) => {
                 let (verb, retried) = (how.verb(), error.is_temporary());
-                engine.report(&Event::StoreFailed { key, verb, error: &error, retried });
+                engine.report(&self.failed(how, &error, retried));
                 if retried {
                     return None;
                 }
@@ -137,7 +166,7 @@ impl Run<'_> {
         }
     }
 
-    fn go_on_in_background(self, how: How) {
+    fn go_on_in_background(self, mut how: How) {
         let (engine, key, claim) = (self.engine.clone(), self.key.clone(), self.claim.clone());
         let (granted, renewed, verb) = (self.granted, self.renewed, how.verb());
         let not_recorded = {
@@ -150,7 +179,7 @@ impl Run<'_> {
             let mut pause = Duration::from_millis(100);
             loop {
                 run.hold(pin!(sleep(pause))).await;
-                if run.try_once(&how, engine.store_timeout).await.is_some() {
+                if run.try_once(&mut how, Instant::now(), engine.store_timeout).await.is_some() {
                     return;
                 }
                 pause = (pause * 2).min(Duration::from_secs(1));

@@ -130,7 +130,7 @@ impl Exchange {
         parts: &Parts,
         body: &Bytes,
         Subject { mut caller, seen, name }: Subject,
-    ) -> Result<Option<Asked>, Refusal> {
+    ) -> Result<Option<Box<Asked>>, Refusal> {
         let ((key, token), fingerprint) = match name {
             Name::Known(named) => (named, self.fingerprint.of(parts, body)?),
             Name::Open { scope, key } => {
@@ -173,7 +173,8 @@ impl Exchange {
             claim = claim.sealed_with(secret);
         }
         let counted_for = self.party(&key, caller, token.as_deref());
-        Ok(Some(Asked { key, claim, token, party: counted_for }))
+        // It is moved several times, and its room would be part of every step.
+        Ok(Some(Box::new(Asked { key, claim, token, party: counted_for })))
     }
 
     /// Warns of callers that cannot be told apart.

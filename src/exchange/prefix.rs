@@ -27,7 +27,7 @@ impl Exchange {
         body: B,
         subject: Subject,
         (field, limit): (&str, usize),
-    ) -> (RequestBody<B>, Result<Option<Asked>, Refusal>)
+    ) -> (RequestBody<B>, Result<Option<Box<Asked>>, Refusal>)
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,

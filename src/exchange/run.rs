@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
-type Taken<B> = (RequestBody<B>, Result<Option<Asked>, Refusal>, bool);
+type Taken<B> = (RequestBody<B>, Result<Option<Box<Asked>>, Refusal>, bool);
 
 impl Exchange {
     /// One request that has a key, from its body to its answer.
@@ -68,7 +68,7 @@ impl Exchange {
         inner: &mut S,
         parts: &mut Parts,
         body: RequestBody<B>,
-        claimed: Result<Option<Asked>, Refusal>,
+        claimed: Result<Option<Box<Asked>>, Refusal>,
         sends: bool,
     ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
     where
@@ -79,7 +79,7 @@ impl Exchange {
     {
         async move {
             let asked = match &claimed {
-                Ok(Some(asked)) => asked,
+                Ok(Some(asked)) => &**asked,
                 Ok(None) => return Box::pin(pass(inner, parts, body)).await,
                 Err(refusal) => {
                     let answer = self.refuse(parts, None, refusal);

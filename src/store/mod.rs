@@ -65,7 +65,8 @@ pub use self::{
 /// - Time is the store's own clock, in milliseconds. Expiry is checked when a record is read: what has expired is not
 ///   there, removed or not.
 /// - A record that is issued, running or settled is never dropped before its time. A store that has no room says
-///   [`Full`](crate::StoreErrorKind::Full).
+///   [`Full`](crate::StoreErrorKind::Full). One that cannot keep an answer because of its size says
+///   [`TooLarge`](crate::StoreErrorKind::TooLarge), and takes a tombstone in its place.
 /// - [`judge`] decides about every claim. A store does not decide by itself.
 /// - What was granted, settled or released stays so when the caller never hears of it: a future that is dropped may
 ///   have taken effect. Calls may be repeated; the claimant tells its own earlier call from a stranger's.

@@ -30,7 +30,8 @@ pub trait Operator: Store {
 
     /// Releases an abandoned record in its runner's place, so that the next try runs.
     ///
-    /// The same conditions hold as for [`settle_as`](Self::settle_as).
+    /// The same conditions hold as for [`settle_as`](Self::settle_as). A release that [undoes](Release::undo) is for an
+    /// operator who knows that nothing began.
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished>;
 
     /// Removes the record of `key`, whatever its state; says whether there was one.

@@ -72,6 +72,28 @@ async fn an_ending_that_fails_for_good_is_not_tried_again() {
     }
 }
 
+/// Tried again, it would be as large; not kept at all, the operation would run again.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_large_for_the_store_leaves_a_tombstone_at_once() {
+    let bench = Bench::new();
+    bench.faults.on(StoreVerb::Settle).once().fail(StoreErrorKind::TooLarge);
+    let told = bench.told(ask("k").takes(secs(2))).await;
+    assert_eq!((&*told.line, told.at), ("201 run 1", secs(2)));
+    assert_eq!((bench.log.count("settle failed: TooLarge, again"), bench.log.count("not recorded: settle")), (1, 0));
+    assert_eq!(bench.state("k").await, Some(State::Settled));
+    sleep(LEASE * 2).await;
+    assert_eq!(bench.line(ask("k")).await, "409 response-not-retained");
+    assert_eq!(bench.handler.runs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_that_is_too_large_is_given_up() {
+    let bench = Bench::new();
+    bench.faults.on(StoreVerb::Settle).fail(StoreErrorKind::TooLarge);
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    assert_eq!((bench.faults.calls(StoreVerb::Settle), bench.log.count("not recorded: settle")), (2, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_wholly_away_while_the_handler_runs_harms_nothing() {
     // Longer than the lease, so that it lapses; nobody takes it over, as nobody can.

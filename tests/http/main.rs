@@ -33,6 +33,8 @@ mod heard;
 mod hostile_input;
 mod kept_request;
 #[cfg(feature = "axum")]
+mod large_answers;
+#[cfg(feature = "axum")]
 mod layer_order;
 #[cfg(feature = "testing")]
 mod leftovers;

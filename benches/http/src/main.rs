@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["plain", ..] => plain,
         ["memory", ..] => {
-            let store = MemoryStore::builder().capacity(100_000_000).build();
+            let store = MemoryStore::builder().capacity(100_000_000).max_bytes(usize::MAX).build();
             plain.layer(IdempotencyLayer::new(store))
         }
         ["redis", url] => plain.layer(IdempotencyLayer::new(RedisStore::connect(url).await?)),

@@ -31,7 +31,7 @@ fn request(key: Option<u64>) -> Request<Body> {
 }
 
 fn ours(router: Router) -> Router {
-    let store = MemoryStore::builder().capacity(3_000_000).build();
+    let store = MemoryStore::builder().capacity(3_000_000).max_bytes(usize::MAX).build();
     router.layer(IdempotencyLayer::new(store).optional())
 }
 

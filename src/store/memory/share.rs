@@ -6,7 +6,7 @@ use std::{
 
 use super::entry::Entry;
 
-const PARTS: u64 = 16;
+const PARTS: usize = 16;
 
 /// Counts the records of each scope, but for released ones, which go by themselves if there is no room.
 ///
@@ -14,7 +14,7 @@ const PARTS: u64 = 16;
 pub(super) struct Shares {
     most: usize,
     hasher: RandomState,
-    counts: [Mutex<HashMap<u64, usize>>; PARTS as usize],
+    counts: [Mutex<HashMap<u64, usize>>; PARTS],
 }
 
 impl Shares {
@@ -48,7 +48,7 @@ impl Shares {
     }
 
     fn counts(&self, scope: u64) -> MutexGuard<'_, HashMap<u64, usize>> {
-        let part = usize::try_from(scope % PARTS).unwrap_or_default();
+        let part = usize::try_from(scope % PARTS as u64).unwrap_or_default();
         self.counts[part].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

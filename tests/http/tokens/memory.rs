@@ -2,13 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
+use axum::{Router, body::Body, http::Request, routing::post};
+use tower::ServiceExt;
 use tower_idempotency::{
-    MemoryStore, StoreErrorKind, StoreVerb, TokenLayer,
+    IdempotencyLayer, MemoryStore, StoreErrorKind, StoreVerb, TokenLayer, Tokens, scope,
     store::{Filter, Operator, State},
     testing::FaultyStore,
 };
 
-use crate::tokens::shop::{Kind, LIFE, Shop, tokens};
+use crate::{
+    common::{post as keyed, see},
+    tokens::shop::{Kind, LIFE, Shop, tokens},
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -35,11 +40,11 @@ async fn a_store_that_fails() {
     assert_eq!(tokens.issue("order", None).await.unwrap_err().kind(), StoreErrorKind::Timeout);
 }
 
-/// The stored kind is bounded by the store, which drops nothing that is alive.
+/// The stored kind is bounded by the store, which drops nothing that is alive, and leaves half of its room to what runs.
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_issues() {
-    let store = Arc::new(MemoryStore::builder().capacity(100).build());
-    let shop = Shop::new(tokens(store, Kind::Stored), |layer| layer);
+    let store = MemoryStore::builder().capacity(100).build();
+    let shop = Shop::new(tokens(Arc::new(store.clone()), Kind::Stored), |layer| layer);
     let first = shop.token(None).await;
     let mut refused = 0;
     for _ in 0..1000 {
@@ -48,11 +53,38 @@ async fn a_flood_of_issues() {
             refused += 1;
         }
     }
-    assert!(refused >= 880, "{refused}");
+    assert_eq!(refused, 951);
+    let layer = IdempotencyLayer::new(store).unscoped();
+    let orders: Router = Router::new().route("/orders", post(|| async { "ordered" }).layer(layer));
+    for number in 0..50 {
+        let seen = see(orders.clone().oneshot(keyed("/orders", &number.to_string(), "")).await.unwrap()).await;
+        assert_eq!((seen.status.as_u16(), seen.replayed), (200, false), "{number}: {}", seen.body);
+    }
     assert_eq!(shop.submit(&first, None, "").await.status, 201);
     // Those that nobody spends make room when they expire.
     tokio::time::advance(LIFE).await;
     shop.token(None).await;
+}
+
+/// With a share, a flood of one principal's is its own affair.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_one_principals_issues() {
+    let store = MemoryStore::builder().share_per_scope(3).build();
+    let checkout = Tokens::new(store).layer("order").principal(scope::header("X-User"));
+    let app: Router = Router::new().route("/token", checkout.endpoint());
+    let ask = async |user: &str| {
+        let request = Request::get("/token").header("X-User", user).body(Body::empty()).unwrap();
+        let response = app.clone().oneshot(request).await.unwrap();
+        (response.headers().contains_key("retry-after"), see(response).await)
+    };
+    for _ in 0..3 {
+        assert_eq!(ask("ann").await.1.status, 200);
+    }
+    for _ in 0..10 {
+        let (retry_after, refused) = ask("ann").await;
+        assert_eq!((refused.status.as_u16(), &*refused.problem(), retry_after), (429, "too-many-keys", true));
+    }
+    assert_eq!(ask("bob").await.1.status, 200);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! Stores with one mistake each: the model, with the mistake made on the way to it or back.
 
+mod claiming;
+mod ending;
 mod operator;
 mod store;
 
@@ -8,6 +10,7 @@ use std::{
     pin::pin,
     sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use tower_idempotency::{
@@ -16,6 +19,8 @@ use tower_idempotency::{
 };
 
 use crate::model::{Model, Row};
+
+const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 
 macro_rules! bugs {
     ($($bug:ident breaks $rule:ident,)*) => {

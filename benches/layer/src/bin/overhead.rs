@@ -88,7 +88,7 @@ fn waiting(runtime: &Runtime, rounds: usize) {
 
 /// Requests with a key, while `live` keys are kept.
 fn keyed(runtime: &Runtime, rounds: usize, live: u64) {
-    let store = MemoryStore::builder().capacity(live as usize + 1_000_000).build();
+    let store = MemoryStore::builder().capacity(live as usize + 1_000_000).max_bytes(usize::MAX).build();
     let layer = IdempotencyLayer::new(store);
     let (plain, replay) = (orders(), orders().layer(layer.clone()));
     let reject = orders().layer(layer.policy(Policy::reject()));
