@@ -96,7 +96,7 @@ impl From<Trouble> for StoreError {
                     }
                     (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
                     (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
-                    _ if error.is_connection_refusal() => {
+                    _ if is_refused(&error) => {
                         (Unavailable, "connection refused: no Redis listens at this address, or a firewall refuses")
                     }
                     // Whatever else it may be, such as too many clients, may pass.
@@ -134,6 +134,12 @@ impl From<Trouble> for StoreError {
             None => Self::new(Other, "Redis failed").with_source(error),
         }
     }
+}
+
+/// Of the servers of a cluster, none of which can be connected to, the driver tells by a text alone.
+fn is_refused(error: &RedisError) -> bool {
+    let of_all = || error.detail().is_some_and(|detail| detail.contains("Connection refused"));
+    error.is_connection_refusal() || error.kind() == ErrorKind::Io && of_all()
 }
 
 /// What the server says when it does nothing at all.
