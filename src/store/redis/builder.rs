@@ -48,8 +48,9 @@ impl RedisStoreBuilder {
 
     /// How long the server may take to answer. Default: two seconds.
     ///
-    /// A call makes one trip, or two where a record runs or is taken over. What a layer waits for in all is its own
-    /// [store timeout](crate::IdempotencyLayer::store_timeout).
+    /// A call makes one trip, two if a record runs or was released, three if it is taken over. What a layer waits for in
+    /// all is its own [store timeout](crate::IdempotencyLayer::store_timeout), which may be shorter: a connection on which
+    /// nothing is answered is replaced long before either has passed.
     pub fn command_timeout(self, limit: Duration) -> Self {
         Self { limits: Limits { command: limit, ..self.limits }, ..self }
     }

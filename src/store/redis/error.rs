@@ -32,6 +32,16 @@ impl Trouble {
         matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
     }
 
+    /// The same, at a first try or at a second one.
+    pub(super) fn was_cut(&self) -> bool {
+        matches!(self, Self::Failed(error) | Self::FailedAgain(error) if error.is_unrecoverable_error())
+    }
+
+    /// The server does not take so much in one piece.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.error().is_some_and(is_too_large)
+    }
+
     /// What is known where this is what a second try came to, after a first one that may have been done.
     pub(super) fn after(self, first: Self) -> Self {
         match self {
@@ -136,6 +146,10 @@ impl From<Trouble> for StoreError {
     }
 }
 
+fn is_too_large(error: &RedisError) -> bool {
+    error.detail().is_some_and(|detail| detail.contains("invalid bulk length") || detail.contains("proto-max-bulk-len"))
+}
+
 /// Of the servers of a cluster, none of which can be connected to, the driver tells by a text alone.
 fn is_refused(error: &RedisError) -> bool {
     let of_all = || error.detail().is_some_and(|detail| detail.contains("Connection refused"));
@@ -144,8 +158,14 @@ fn is_refused(error: &RedisError) -> bool {
 
 /// What the server says when it does nothing at all.
 fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
-    use StoreErrorKind::{Corrupt, Full, Misconfigured, Unavailable};
+    use StoreErrorKind::{Corrupt, Full, Misconfigured, TooLarge, Unavailable};
 
+    if is_too_large(error) {
+        return Some((
+            TooLarge,
+            "the answer is larger than Redis takes (`proto-max-bulk-len`): lower the layer's `response_limit`",
+        ));
+    }
     Some(match error.code()? {
         "OOM" => (Full, "Redis is out of memory (`maxmemory`)"),
         "READONLY" => (Unavailable, "this Redis server is a replica and takes no writes"),
