@@ -42,7 +42,7 @@ impl Trouble {
         self.error().is_some_and(is_too_large)
     }
 
-    /// What is known where this is what a second try came to, after a first one that may have been done.
+    /// What is known if this is what a second try came to, after a first one that may have been done.
     pub(super) fn after(self, first: Self) -> Self {
         match self {
             Self::Unsent(_) | Self::NoConnection => first,

@@ -42,9 +42,9 @@ pub(super) struct Ending<'a> {
 }
 
 impl RedisStore {
-    /// Settles with an answer that becomes a record where it is received. `None` where that cannot be done here.
+    /// Settles with an answer that becomes a record where it is received. `None` if that cannot be done here.
     ///
-    /// Where a token's binding or a note has to stand behind the answer, it takes a second trip to learn what it is.
+    /// If a token's binding or a note has to stand behind the answer, it takes a second trip to learn what it is.
     pub(super) async fn settle_large(&self, name: &[u8], ending: &Ending<'_>) -> Result<Option<Finished>, StoreError> {
         let mut behind = Vec::new();
         for _ in 0..2 {

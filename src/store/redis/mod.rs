@@ -81,16 +81,20 @@ struct Shared {
 
 impl RedisStore {
     /// Connects to the server at a URL; see [`RedisStoreBuilder::connect`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error under the conditions that [`RedisStoreBuilder::connect`] lists.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::builder().connect(url).await
     }
 
-    /// A store with other limits, or by a client or a connection of the application's.
+    /// Makes a builder: for other limits, or for a client or a connection of the application's.
     pub fn builder() -> RedisStoreBuilder {
         RedisStoreBuilder::new()
     }
 
-    /// A handle on the same connection whose keys never meet those of this one, nor those of any other namespace.
+    /// Returns a handle on the same connection whose keys never meet those of this one, nor those of any other namespace.
     ///
     /// It lists and counts its own records only. A namespace of a namespace is another one than that of the same name
     /// beside it. Take few names, and no user's: each that is waited in is listened to for good.
