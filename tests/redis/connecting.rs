@@ -89,6 +89,67 @@ async fn a_server_that_is_away_is_not_waited_for() {
     assert_eq!((error.kind(), error.is_without_effect()), (StoreErrorKind::Unavailable, true), "{error:?}");
 }
 
+/// Nothing listens there; it is no question of TLS.
+#[tokio::test]
+async fn a_refused_connection_is_called_so() {
+    let urls = [
+        "redis://127.0.0.1:1",
+        #[cfg(feature = "redis-tls")]
+        "rediss://127.0.0.1:1",
+        #[cfg(feature = "redis-sentinel")]
+        "redis-sentinel://127.0.0.1:1,127.0.0.1:2/shop",
+        #[cfg(feature = "redis-cluster")]
+        "redis-cluster://127.0.0.1:1,127.0.0.1:2",
+    ];
+    for url in urls {
+        let error = RedisStore::connect(url).await.unwrap_err();
+        assert_eq!((error.kind(), error.is_without_effect()), (StoreErrorKind::Unavailable, true), "{url}: {error:?}");
+        assert!(
+            error.to_string().contains("connection refused") && !error.to_string().contains("TLS"),
+            "{url}: {error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_url_without_a_scheme_is_told_so() {
+    for url in ["127.0.0.1:6379", "localhost", "user:secret@localhost:6379"] {
+        let error = RedisStore::connect(url).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{url}: {error:?}");
+        assert!(error.to_string().contains("redis://") && !all_that_is_shown(&error).contains("secret"), "{error:?}");
+    }
+}
+
+/// Settings may be changed at any time, and lost by a restart: each is told once.
+#[tokio::test]
+async fn eviction_that_is_allowed_later_is_warned_of_once() {
+    let mut server = Server::start(&[]);
+    let heard = Heard::default();
+    let guard = tracing::subscriber::set_default(heard.clone());
+    let _store = server.store().await;
+    let told = || heard.0.lock().unwrap().iter().filter(|warning| warning.contains("maxmemory-policy")).count();
+    let told_by_now = async |times| {
+        for _ in 0..300 {
+            if told() == times {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_eq!(told(), times);
+    };
+    server.tell("CONFIG SET maxmemory-policy allkeys-lru");
+    told_by_now(1).await;
+    server.tell("CONFIG SET maxmemory-policy noeviction");
+    tokio::time::sleep(std::time::Duration::from_secs(11)).await;
+    assert_eq!(told(), 1);
+    server.kill();
+    server.start_slowly(&["--maxmemory-policy", "volatile-ttl"]);
+    told_by_now(2).await;
+    tokio::time::sleep(std::time::Duration::from_secs(11)).await;
+    assert_eq!(told(), 2);
+    drop(guard);
+}
+
 #[tokio::test]
 async fn eviction_is_warned_of() {
     for (policy, warned) in [("noeviction", false), ("allkeys-lru", true), ("volatile-ttl", true)] {
@@ -105,7 +166,7 @@ async fn eviction_is_warned_of() {
 
 /// Keeps warnings.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Heard(pub(crate) Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Heard {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {

@@ -7,7 +7,7 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
 };
 use tower_idempotency::{
-    RecordKey, RedisStore,
+    RecordKey, RedisStore, StoreErrorKind,
     store::{Binding, Claim, Claimed, Finished, Issue, Operator, Settlement, State, Store},
 };
 
@@ -189,6 +189,25 @@ async fn the_draft_of_a_process_that_died_ends_by_itself() {
     assert_eq!(store.stats().await.unwrap().running, 1);
     done(&store, &key("a"), &large(&first, 65_536)).await;
     assert_eq!(drafts(&server).await.len(), left.len());
+}
+
+/// It is told for good, so that a tombstone is left in its place, whether it is the server that refuses or the store.
+#[tokio::test]
+async fn an_answer_that_no_server_takes_is_too_large() {
+    let server = Server::start(&["--proto-max-bulk-len", "1048576"]);
+    let store = server.store().await;
+    for size in [2 << 20, (512 << 20) + 1] {
+        let (first, key) = (claim(), key(&size.to_string()));
+        granted(&store, &key, &first).await;
+        // Pages that nobody writes to take no memory.
+        let answer = Settlement::new(first.claimant, Some(vec![0; size].into()), MINUTE);
+        let error = store.settle(&key, &answer).await.unwrap_err();
+        assert_eq!((error.kind(), error.is_temporary()), (StoreErrorKind::TooLarge, false), "{size}: {error:?}");
+        assert!(error.is_without_effect() && error.to_string().contains("response_limit"), "{size}: {error:?}");
+        done(&store, &key, &Settlement::new(first.claimant, None, MINUTE)).await;
+        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(None));
+    }
+    assert!(drafts(&server).await.is_empty());
 }
 
 /// With the rights that sufficed before there were drafts, and with some of the further ones.

@@ -3,10 +3,10 @@
 use redis::aio::MultiplexedConnection;
 use tower_idempotency::{
     StoreErrorKind,
-    store::{Claimed, Filter, Finished, Operator, Renewed, Store},
+    store::{Caller, Claimed, Filter, Finished, Operator, Origin, Release, Renewed, State, Store},
 };
 
-use crate::{claim, granted, key, release, server::Server, settled, settlement};
+use crate::{MINUTE, claim, granted, key, release, server::Server, settled, settlement};
 
 async fn connect(server: &Server) -> MultiplexedConnection {
     redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap()
@@ -65,6 +65,32 @@ async fn what_is_no_record_is_told_and_left_alone() {
         assert_eq!(kind, StoreErrorKind::Corrupt);
     }
     assert!(store.list(Filter::All, None, 10).await.unwrap().entries.is_empty());
+}
+
+/// What the layout keeps apart: whose claim the last one is, and who began.
+#[tokio::test]
+async fn a_caller_who_comes_later_leaves_the_origin_as_it_was() {
+    let server = Server::start(&[]);
+    let store = server.store().await;
+    let ann = Caller::from_parts(1, [0xa; 16]);
+    let [nobody, mut named] = [claim(), claim()];
+    named.caller = ann;
+    granted(&store, &key("a"), &nobody).await;
+    store.release(&key("a"), &release(&nobody)).await.unwrap();
+    for undone in [true, false] {
+        assert!(matches!(store.claim(&key("a"), &named).await.unwrap(), Claimed::Granted(_)));
+        let running = store.inspect(&key("a")).await.unwrap().unwrap();
+        assert_eq!((running.caller, running.caller_is_new, running.attempt), (ann, true, 2));
+        assert_eq!(running.origin, Origin::NONE);
+        let end = if undone { Release::undo(named.claimant, MINUTE) } else { release(&named) };
+        assert!(matches!(store.release(&key("a"), &end).await.unwrap(), Finished::Done));
+        assert!(matches!(store.release(&key("a"), &end).await.unwrap(), Finished::AlreadyDone));
+        let released = store.inspect(&key("a")).await.unwrap().unwrap();
+        let (caller, attempt) = if undone { (Caller::NONE, 1) } else { (ann, 2) };
+        assert_eq!((released.state, released.caller, released.attempt), (State::Released, caller, attempt));
+        assert_eq!((released.origin, released.claimant), (Origin::NONE, named.claimant));
+        named.claimant = claim().claimant;
+    }
 }
 
 #[tokio::test]

@@ -127,6 +127,63 @@ async fn who_waits_no_more_leaves_one_connection_and_no_more() {
     assert_eq!(clients.matches(" sub=1 ").count(), 1, "{clients}");
 }
 
+/// As many as wait, the server is asked for one of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_costs_no_more_than_one() {
+    let server = Server::start(&[]);
+    let client = redis::Client::open(server.url()).unwrap();
+    let deaf = client.get_multiplexed_async_connection().await.unwrap();
+    let stores = [server.store().await, RedisStore::builder().with_connection(deaf).await.unwrap()];
+    for (n, store) in stores.iter().enumerate() {
+        let (name, first) = (n.to_string(), claim());
+        granted(store, &key(&name), &first).await;
+        let crowd: Vec<_> = (0..3_000)
+            .map(|_| {
+                let (store, key, holder) = (store.clone(), key(&name), first.claimant);
+                tokio::spawn(async move { store.changed(&key, holder, MINUTE).await })
+            })
+            .collect();
+        // The first look, and what it takes to hear.
+        sleep(Duration::from_millis(500)).await;
+        server.tell("CONFIG RESETSTAT");
+        let time = Duration::from_secs(5);
+        sleep(time).await;
+        let stats = server.tell("INFO commandstats");
+        let calls = |command: &str| -> u64 {
+            let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+            line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+        };
+        let asked = calls("evalsha") + calls("getrange") + calls("get") + calls("set") + calls("subscribe");
+        println!("{asked} commands in {time:?} for 3,000 who wait, those within scripts included");
+        assert!(asked <= 10 * time.as_secs(), "{asked} commands");
+
+        let began = Instant::now();
+        store.settle(&key(&name), &settlement(&first)).await.unwrap();
+        for waiter in crowd {
+            timeout(MINUTE, waiter).await.unwrap().unwrap().unwrap();
+        }
+        println!("all are woken after {:?}", began.elapsed());
+    }
+}
+
+/// Each claim of a key is waited for by itself.
+#[tokio::test]
+async fn who_waits_for_an_earlier_claim_is_not_kept_by_a_later_one() {
+    let server = Server::start(&[]);
+    let store = server.store().await;
+    let [first, second] = [claim(), claim()];
+    granted(&store, &key("a"), &first).await;
+    let early = waits(&store, "a", &first).await;
+    assert!(matches!(store.release(&key("a"), &crate::release(&first)).await.unwrap(), Finished::Done));
+    store.claim(&key("a"), &second).await.unwrap();
+    timeout(MINUTE, early).await.unwrap().unwrap();
+    let late = waits(&store, "a", &second).await;
+    timeout(MINUTE, store.changed(&key("a"), first.claimant, MINUTE)).await.unwrap().unwrap();
+    assert!(!late.is_finished());
+    store.settle(&key("a"), &settlement(&second)).await.unwrap();
+    timeout(MINUTE, late).await.unwrap().unwrap();
+}
+
 async fn name_of(server: &Server, key: &str) -> Vec<u8> {
     let mut connection = redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
     let names: Vec<Vec<u8>> = redis::cmd("KEYS").arg("*").query_async(&mut connection).await.unwrap();

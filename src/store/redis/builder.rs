@@ -41,15 +41,16 @@ impl RedisStoreBuilder {
         Self { space: self.space.within(name), ..self }
     }
 
-    /// How long it may take to get a connection. Default: two seconds.
+    /// Sets how long it may take to get a connection. Default: two seconds.
     pub fn connect_timeout(self, limit: Duration) -> Self {
         Self { limits: Limits { connect: limit, ..self.limits }, ..self }
     }
 
-    /// How long the server may take to answer. Default: two seconds.
+    /// Sets how long the server may take to answer. Default: two seconds.
     ///
-    /// A call makes one trip, or two where a record runs or is taken over. What a layer waits for in all is its own
-    /// [store timeout](crate::IdempotencyLayer::store_timeout).
+    /// A call makes one trip, two if a record runs or was released, three if it is taken over. What a layer waits for in
+    /// all is its own [store timeout](crate::IdempotencyLayer::store_timeout), which may be shorter: a connection on which
+    /// nothing is answered is replaced long before either has passed.
     pub fn command_timeout(self, limit: Duration) -> Self {
         Self { limits: Limits { command: limit, ..self.limits }, ..self }
     }
@@ -109,8 +110,12 @@ impl RedisStoreBuilder {
         self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
     }
 
-    /// Connects to the master that sentinels name, by a client of the application's for masters, and to the next one where
+    /// Connects to the master that sentinels name, by a client of the application's for masters, and to the next one if
     /// it is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no sentinel or no master answers, or if the master is older than Redis 7.0.
     #[cfg(feature = "redis-sentinel")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-sentinel")))]
     pub async fn connect_sentinels(self, client: redis::sentinel::SentinelClient) -> Result<RedisStore, StoreError> {
@@ -132,7 +137,7 @@ impl RedisStoreBuilder {
     /// Connects to the cluster that these servers belong to, by a client of the application's.
     ///
     /// With the third version of the protocol whoever waits is woken by messages; otherwise records are looked at every
-    /// quarter of a second. The client repeats commands where a server is away or a key moves; three times are enough, with
+    /// quarter of a second. The client repeats commands if a server is away or a key moves; three times are enough, with
     /// pauses of 20 to 200 milliseconds. By default it pauses for 1.28 seconds and more, up to sixteen times.
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]

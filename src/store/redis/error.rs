@@ -32,7 +32,17 @@ impl Trouble {
         matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
     }
 
-    /// What is known where this is what a second try came to, after a first one that may have been done.
+    /// The same, at a first try or at a second one.
+    pub(super) fn was_cut(&self) -> bool {
+        matches!(self, Self::Failed(error) | Self::FailedAgain(error) if error.is_unrecoverable_error())
+    }
+
+    /// The server does not take so much in one piece.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.error().is_some_and(is_too_large)
+    }
+
+    /// What is known if this is what a second try came to, after a first one that may have been done.
     pub(super) fn after(self, first: Self) -> Self {
         match self {
             Self::Unsent(_) | Self::NoConnection => first,
@@ -96,7 +106,7 @@ impl From<Trouble> for StoreError {
                     }
                     (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
                     (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
-                    _ if error.is_connection_refusal() => {
+                    _ if is_refused(&error) => {
                         (Unavailable, "connection refused: no Redis listens at this address, or a firewall refuses")
                     }
                     // Whatever else it may be, such as too many clients, may pass.
@@ -136,10 +146,26 @@ impl From<Trouble> for StoreError {
     }
 }
 
+fn is_too_large(error: &RedisError) -> bool {
+    error.detail().is_some_and(|detail| detail.contains("invalid bulk length") || detail.contains("proto-max-bulk-len"))
+}
+
+/// Of the servers of a cluster, none of which can be connected to, the driver tells by a text alone.
+fn is_refused(error: &RedisError) -> bool {
+    let of_all = || error.detail().is_some_and(|detail| detail.contains("Connection refused"));
+    error.is_connection_refusal() || error.kind() == ErrorKind::Io && of_all()
+}
+
 /// What the server says when it does nothing at all.
 fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
-    use StoreErrorKind::{Corrupt, Full, Misconfigured, Unavailable};
+    use StoreErrorKind::{Corrupt, Full, Misconfigured, TooLarge, Unavailable};
 
+    if is_too_large(error) {
+        return Some((
+            TooLarge,
+            "the answer is larger than Redis takes (`proto-max-bulk-len`): lower the layer's `response_limit`",
+        ));
+    }
     Some(match error.code()? {
         "OOM" => (Full, "Redis is out of memory (`maxmemory`)"),
         "READONLY" => (Unavailable, "this Redis server is a replica and takes no writes"),

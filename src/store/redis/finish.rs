@@ -9,7 +9,7 @@ use super::{
     RedisStore,
     claim::{Found, torn},
     error::Trouble,
-    large::{Ending, LARGE},
+    large::{Ending, LARGE, LARGEST},
     line::Again,
     record::{PAYLOAD, Stored, Unreadable, lease_and_span, millis, times},
     scripts::{RELEASE, RENEW, SETTLE},
@@ -52,8 +52,11 @@ impl RedisStore {
         settlement: &Settlement,
     ) -> Result<Finished, StoreError> {
         let payload = settlement.payload.as_deref().unwrap_or_default();
-        let Ok(length) = payload.len().try_into() else {
-            return Err(StoreError::new(StoreErrorKind::Other, "the answer is too large for Redis").without_effect());
+        let Some(length) = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= LARGEST) else {
+            return Err(StoreError::new(
+                StoreErrorKind::TooLarge,
+                "the answer is larger than Redis takes: lower the layer's `response_limit`",
+            ));
         };
         let (runner, lapsed) = place.of(settlement.claimant);
         let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();

@@ -19,6 +19,13 @@ use super::{
 /// nothing else. Up to here the further command costs more than the copies.
 pub(super) const LARGE: usize = 2048;
 
+/// More than this no server takes in a piece, unless `proto-max-bulk-len` is raised; the rest is for the head, and for what
+/// stands behind the answer.
+pub(super) const LARGEST: usize = (512 << 20) - (1 << 20);
+
+/// The least that `proto-max-bulk-len` can be: a server may close the connection on an answer of this size.
+const LEAST_LIMIT: usize = (1 << 20) - HEAD;
+
 /// How long a draft may wait for its script, in milliseconds. Both come in one go.
 const LIFE: u64 = 10_000;
 
@@ -35,9 +42,9 @@ pub(super) struct Ending<'a> {
 }
 
 impl RedisStore {
-    /// Settles with an answer that becomes a record where it is received. `None` where that cannot be done here.
+    /// Settles with an answer that becomes a record where it is received. `None` if that cannot be done here.
     ///
-    /// Where a token's binding or a note has to stand behind the answer, it takes a second trip to learn what it is.
+    /// If a token's binding or a note has to stand behind the answer, it takes a second trip to learn what it is.
     pub(super) async fn settle_large(&self, name: &[u8], ending: &Ending<'_>) -> Result<Option<Finished>, StoreError> {
         let mut behind = Vec::new();
         for _ in 0..2 {
@@ -48,16 +55,29 @@ impl RedisStore {
                 // A user who may settle need not be one who may write drafts.
                 // And of two names in a slot that moves, one may have gone ahead.
                 Err(trouble) if trouble.is_forbidden() || trouble.is_elsewhere() => return Ok(None),
+                Err(trouble) if trouble.was_cut() && ending.payload.len() >= LEAST_LIMIT => {
+                    return Err(self.too_large(name, ending.payload).await.unwrap_or(trouble).into());
+                }
                 Err(trouble) => return Err(trouble.into()),
             }
         }
         Ok(None)
     }
 
+    /// What the server says to so large an answer, if that is why it closes the connection. Of several commands in one go
+    /// the driver would tell that none was answered.
+    async fn too_large(&self, name: &[u8], payload: &[u8]) -> Option<Trouble> {
+        let draft = draft_of(name);
+        let mut command = redis::cmd("SET");
+        command.arg(&draft).arg(payload).arg("PX").arg(LIFE);
+        match self.line().command(&command, Again::No).await {
+            Err(trouble) if trouble.is_too_large() => Some(trouble),
+            _ => None,
+        }
+    }
+
     async fn draft(&self, name: &[u8], ending: &Ending<'_>, behind: &[u8]) -> Result<Value, Trouble> {
-        // Nobody else's draft, nor that of another call with another answer.
-        let own = Claimant::random().to_bytes();
-        let draft = [b"idem{", &slot::tag(name)[..], b"}:draft:", &own].concat();
+        let draft = draft_of(name);
         let whole = [&[0; HEAD], ending.payload, behind].concat();
         let length = whole.len().to_string();
         let arguments: [&[u8]; 9] = [
@@ -83,4 +103,10 @@ impl RedisStore {
             None => Err(Trouble::Odd),
         }
     }
+}
+
+/// Nobody else's draft, nor that of another call with another answer.
+fn draft_of(name: &[u8]) -> Vec<u8> {
+    let own = Claimant::random().to_bytes();
+    [b"idem{", &slot::tag(name)[..], b"}:draft:", &own].concat()
 }

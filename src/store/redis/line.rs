@@ -5,7 +5,7 @@ use tokio::time::timeout;
 
 use super::{error::Trouble, link::Link};
 
-/// Whether a command is sent once more where the connection breaks under it.
+/// Whether a command is sent once more if the connection breaks under it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Again {
     /// It is: done twice, it comes to the same, since the claimant is recognised.

@@ -66,7 +66,7 @@ pub(super) struct Live {
     /// The number of this connection.
     pub(super) number: u64,
     /// The server that it leads to.
-    address: Box<str>,
+    address: Arc<str>,
     since: Instant,
 }
 

@@ -37,7 +37,7 @@ pub use self::builder::RedisStoreBuilder;
 /// Keeps records in Redis, 7.0 or newer, or Valkey: for a service that runs as several processes.
 ///
 /// Every clone is a handle on the same connection. A claim is one trip to the server, and so is each of the other verbs;
-/// a claim on a record that runs, has lapsed or was released takes a second one.
+/// a claim on a record that runs or was released takes a second one, and on one that has lapsed a third.
 ///
 /// ```no_run
 /// use tower_idempotency::{IdempotencyLayer, RedisStore};
@@ -55,7 +55,7 @@ pub use self::builder::RedisStoreBuilder;
 /// - Leases are judged by the server's clock alone.
 /// - A server that takes no writes (out of memory, a replica) still replays what it keeps.
 /// - A connection that breaks is made anew by the next call, which is sent once more. That is safe: the server tells the
-///   claimant's own earlier call from a stranger's.
+///   claimant's own earlier call from a stranger's. One on which nothing is answered for a quarter of a second is replaced.
 ///
 /// # What it does not
 ///
@@ -63,7 +63,7 @@ pub use self::builder::RedisStoreBuilder;
 ///   with it a claim or an answer: the next try runs. Replicas follow a little behind, so a failover loses some writes
 ///   too.
 /// - **Redis may evict.** Every record has an expiry, so every `maxmemory-policy` but `noeviction` may drop one before
-///   its time. Connecting warns of that.
+///   its time. A WARN tells of that, when the store connects and if it is set later.
 /// - **The clock is the server's.** If it jumps, leases and retention jump with it.
 ///
 /// See [`guide::redis`](crate::guide::redis) for memory, sizing and access rules.
@@ -81,16 +81,20 @@ struct Shared {
 
 impl RedisStore {
     /// Connects to the server at a URL; see [`RedisStoreBuilder::connect`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error under the conditions that [`RedisStoreBuilder::connect`] lists.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::builder().connect(url).await
     }
 
-    /// A store with other limits, or by a client or a connection of the application's.
+    /// Makes a builder: for other limits, or for a client or a connection of the application's.
     pub fn builder() -> RedisStoreBuilder {
         RedisStoreBuilder::new()
     }
 
-    /// A handle on the same connection whose keys never meet those of this one, nor those of any other namespace.
+    /// Returns a handle on the same connection whose keys never meet those of this one, nor those of any other namespace.
     ///
     /// It lists and counts its own records only. A namespace of a namespace is another one than that of the same name
     /// beside it. Take few names, and no user's: each that is waited in is listened to for good.

@@ -45,7 +45,7 @@ impl Space {
         pattern
     }
 
-    /// The channel on which the ends of claims of this namespace are published, where somebody waits for them.
+    /// The channel on which the ends of claims of this namespace are published, if somebody waits for them.
     pub(super) fn channel(&self) -> Vec<u8> {
         [&self.0, &b"wake"[..]].concat()
     }

@@ -86,7 +86,7 @@ impl RedisStore {
             Some(Some(position)) => position,
             Some(None) => return Ok(Page::default()),
         };
-        // Where the server is no longer one of them, its records have moved anywhere: all are listed again.
+        // If the server is no longer one of them, its records have moved anywhere: all are listed again.
         let found = masters.iter().position(|master| *master == node);
         cursor = if found.is_some() { cursor } else { 0 };
         let mut left = masters.into_iter().skip(found.unwrap_or(0));
@@ -223,7 +223,7 @@ fn read(found: Found) -> Result<Record, Unreadable> {
     Ok(Stored::read(found.bytes, found.left)?.record(found.expires))
 }
 
-/// Where a page begins: the cursor of `SCAN`, and the server that it is for where there are several.
+/// Where a page begins: the cursor of `SCAN`, and the server that it is for if there are several.
 fn cursor_at(cursor: u64, node: Option<&Node>) -> Cursor {
     let node = node.map_or(String::new(), |(host, port)| format!("{port} {host}"));
     Cursor::from_bytes([&cursor.to_be_bytes(), node.as_bytes()].concat())

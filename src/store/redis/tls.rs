@@ -93,7 +93,7 @@ pub(super) fn prepare(address: &ConnectionAddr) {
     }
 }
 
-/// Where the application has chosen none. With two to choose from, which its other crates may bring, rustls panics.
+/// Does so if the application has chosen none. With two to choose from, which its other crates may bring, rustls panics.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
         // Somebody else may be quicker, which is as well.

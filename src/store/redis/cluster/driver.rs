@@ -17,7 +17,7 @@ use crate::store::redis::{
     silence::{Answers, PATIENCE},
 };
 
-/// The driver's connections to the servers of a cluster, made anew where they come to nothing.
+/// The driver's connections to the servers of a cluster, made anew if they come to nothing.
 ///
 /// While it asks who has which slots, the driver (`redis` 1.8) does nothing else, and may then wait for a lock that one
 /// of its own requests was given in a turn that ended too early: for ever, with all servers there. It also goes on
@@ -44,7 +44,7 @@ impl Driver {
         (connection, live)
     }
 
-    /// Waits for an answer. Where the connections are replaced meanwhile, the command is cut off.
+    /// Waits for an answer. If the connections are replaced meanwhile, the command is cut off.
     pub(super) async fn answered<T>(
         self: &Arc<Self>,
         mut live: watch::Receiver<ClusterConnection>,

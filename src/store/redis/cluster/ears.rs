@@ -49,9 +49,9 @@ impl Ears {
         Self { client, config, limits, heard: tokio::sync::Mutex::default() }
     }
 
-    /// Subscribes to a channel, once; the driver does so again where a connection breaks or the slot moves.
+    /// Subscribes to a channel, once; the driver does so again if a connection breaks or the slot moves.
     ///
-    /// Nobody waits here for a server that somebody else's channel is on, nor loses what is heard where he gives up.
+    /// Nobody waits here for a server that somebody else's channel is on, nor loses what is heard if he gives up.
     pub(in crate::store::redis) async fn listen(&self, channel: &[u8]) -> Result<(), Trouble> {
         let mut heard = self.connected().await?;
         if heard.channels().contains(channel) {

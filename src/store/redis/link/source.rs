@@ -1,7 +1,7 @@
-#[cfg(feature = "redis-sentinel")]
 use std::sync::Arc;
 
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, RedisError, aio::MultiplexedConnection};
+
 /// Where a connection leads.
 pub(in crate::store::redis) enum Source {
     One(Box<Client>),
@@ -14,7 +14,7 @@ impl Source {
     pub(super) async fn connect(
         &self,
         config: &AsyncConnectionConfig,
-    ) -> Result<(MultiplexedConnection, Box<str>), RedisError> {
+    ) -> Result<(MultiplexedConnection, Arc<str>), RedisError> {
         match self {
             Self::One(client) => connect(client, config).await,
             #[cfg(feature = "redis-sentinel")]
@@ -33,7 +33,7 @@ impl Source {
 
     /// Asks the sentinels for the address of the master.
     #[cfg_attr(not(feature = "redis-sentinel"), expect(clippy::unused_async, reason = "sentinels are asked"))]
-    pub(super) async fn address(&self) -> Result<Option<Box<str>>, RedisError> {
+    pub(super) async fn address(&self) -> Result<Option<Arc<str>>, RedisError> {
         match self {
             Self::One(_) => Ok(None),
             #[cfg(feature = "redis-sentinel")]
@@ -54,10 +54,10 @@ impl Source {
 async fn connect(
     client: &Client,
     config: &AsyncConnectionConfig,
-) -> Result<(MultiplexedConnection, Box<str>), RedisError> {
+) -> Result<(MultiplexedConnection, Arc<str>), RedisError> {
     Ok((client.get_multiplexed_async_connection_with_config(config).await?, address(client)))
 }
 
-fn address(client: &Client) -> Box<str> {
+fn address(client: &Client) -> Arc<str> {
     client.get_connection_info().addr().to_string().into()
 }

@@ -98,7 +98,9 @@ impl Room {
             (PushKind::Disconnection, _) => self.places().values().flatten().filter_map(Weak::upgrade).collect(),
             _ => return,
         };
-        places.iter().for_each(|place| place.heard.notify_waiters());
+        for place in places {
+            place.heard.notify_waiters();
+        }
     }
 
     /// None of them is dropped while the places are locked.

@@ -22,7 +22,7 @@ use super::room::Known;
 
 /// How often a record is looked at while nothing is heard of it: a message may be lost, and an expiry is not published.
 const AGAIN: Duration = Duration::from_millis(1_250);
-/// The same if there is no connection that hears messages.
+/// The same if there is no connection that listens messages.
 const AGAIN_UNHEARD: Duration = Duration::from_millis(250);
 
 impl RedisStore {
@@ -54,10 +54,10 @@ impl RedisStore {
             let mut woken = pin!(heard.notified());
             // From here on a message counts, whatever is found before anybody waits for it.
             woken.as_mut().enable();
-            let hears = matches!(timeout(AGAIN, self.shared.waiting.listen(&channel)).await, Ok(Ok(true)));
-            let found = match self.runs_under(&name, holder, hears).await {
+            let listens = matches!(timeout(AGAIN, self.shared.waiting.listen(&channel)).await, Ok(Ok(true)));
+            let found = match self.runs_under(&name, holder, listens).await {
                 Ok(true) => {
-                    let again = if hears { AGAIN } else { AGAIN_UNHEARD };
+                    let again = if listens { AGAIN } else { AGAIN_UNHEARD };
                     let _ = timeout(jitter(again), woken).await;
                     continue;
                 }
@@ -70,8 +70,8 @@ impl RedisStore {
     }
 
     /// Looks at the record, and leaves the mark that somebody waits for it if messages are heard.
-    async fn runs_under(&self, name: &[u8], holder: Claimant, hears: bool) -> Result<bool, Trouble> {
-        if hears {
+    async fn runs_under(&self, name: &[u8], holder: Claimant, listens: bool) -> Result<bool, Trouble> {
+        if listens {
             match self.line().script(&WATCH, name, &[&holder.to_bytes()], Again::Yes).await {
                 Ok(Value::Int(runs)) => return Ok(runs == 1),
                 Ok(_) => return Err(Trouble::Odd),
