@@ -110,7 +110,7 @@ impl<D: Driver> SqlStore<D> {
         if D::PACKET_LIMIT.is_none() || bytes < SUSPECT {
             return Ok(true);
         }
-        let mut connection = self.connection().await.map_err(|trouble| trouble.into_error::<D>(true))?;
+        let mut connection = self.some_connection().await?;
         Ok(fits::<D>(&mut connection, bytes).await.unwrap_or(true))
     }
 
@@ -125,6 +125,14 @@ impl<D: Driver> SqlStore<D> {
         let answer = D::ask(&mut connection.connection, statement, values).await.map_err(Trouble::Failed)?;
         held.keep(pool, connection);
         Ok(answer)
+    }
+
+    /// A connection at hand, or one of the pool: for what is not sent again.
+    pub(super) async fn some_connection(&self) -> Result<PoolConnection<D>, StoreError> {
+        match self.shared.held.take() {
+            Some(at_hand) => Ok(at_hand.connection),
+            None => self.connection().await.map_err(|trouble| trouble.into_error::<D>(false)),
+        }
     }
 
     pub(super) async fn connection(&self) -> Result<PoolConnection<D>, Trouble> {

@@ -72,12 +72,14 @@ impl<D: Driver> SqlStore<D> {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
         };
-        let mut connection = self.connection().await.map_err(|trouble| trouble.into_error::<D>(false))?;
+        let failed = |error| Trouble::Failed(error).into_error::<D>(false);
+        let _seat = self.shared.held.turn(&self.shared.pool).await.map_err(failed)?;
+        let mut connection = self.some_connection().await?;
         let changed = D::run(&mut connection, D::change_text(&table.quoted(D::DIALECT.quote), missing)).await;
         changed.map_err(|error| {
             // A transaction may be left open.
             connection.close_on_drop();
-            Trouble::Failed(error).into_error::<D>(false)
+            failed(error)
         })
     }
 }

@@ -65,12 +65,12 @@ impl<D: Driver> SqlStore<D> {
     async fn purge_in_turn(&self) -> Result<bool, StoreError> {
         let failed = |error| Trouble::Failed(error).into_error::<D>(false);
         let Shared { pool, held, writing, .. } = &*self.shared;
-        let _seat = held.turn(pool).await.map_err(failed)?;
         let _turn = match writing {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
         };
-        let mut connection = self.connection().await.map_err(|trouble| trouble.into_error::<D>(false))?;
+        let _seat = held.turn(pool).await.map_err(failed)?;
+        let mut connection = self.some_connection().await?;
         let Some(turn) = D::purging_turn(self.shared.table.lock(b"purge")) else {
             return self.sweep(&mut connection).await.map_err(failed);
         };

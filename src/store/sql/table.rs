@@ -32,10 +32,12 @@ impl Table {
         Self { schema: None, name: name.into() }
     }
 
+    #[cfg(any(feature = "mysql", feature = "sqlite"))]
     pub(super) fn schema(&self) -> Option<&str> {
         self.schema.as_deref()
     }
 
+    #[cfg(any(feature = "mysql", feature = "sqlite"))]
     pub(super) fn name(&self) -> &str {
         &self.name
     }
