@@ -85,7 +85,7 @@
 //! | `redis-sentinel` | no | `RedisStore` on a master that Redis Sentinel watches |
 //! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system or others |
 //! | `postgres` | no | `PostgresStore`; it needs Rust 1.94, as do the two below |
-//! | `mysql` | no | `MySqlStore`, for MariaDB and MySQL |
+//! | `mysql` | no | `MySqlStore`, for MariaDB (MySQL: not run) |
 //! | `sqlite` | no | `SqliteStore`, on a file, with no server |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!

@@ -42,7 +42,8 @@ pub(crate) use self::sql::is_identifier;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::sql::{
-    Message, NoTransaction, Outbox, OutboxStats, Outgoing, Purging, SqlDatabase, SqlStore, SqlStoreBuilder, Tx,
+    Message, NoTransaction, Outbox, OutboxStats, Outgoing, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder,
+    SqlValue, Tx,
 };
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,

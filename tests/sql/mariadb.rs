@@ -3,24 +3,27 @@
 use std::{future::ready, time::Duration};
 
 use sqlx::{
-    Connection, Executor, MySqlConnection, MySqlPool,
+    Connection, Executor, MySql, MySqlConnection, MySqlPool,
     mysql::{MySqlConnectOptions, MySqlPoolOptions},
 };
 use tower_idempotency::{
     MySqlStore, StoreErrorKind,
-    store::{Claimed, Finished, Operator, Store},
+    store::{Claimed, Finished, Operator, SqlStoreBuilder, Store},
     testing::suite,
 };
 
 use crate::{
     clocks::{self, clocks_of_applications_do_not_count},
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
+    migrations, purging,
     races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     records::{
         a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept,
         an_abandoned_claim_can_be_taken_back,
     },
     server::Server,
+    sizes::{GIGABYTE, an_answer_of},
+    waiting,
 };
 
 async fn server() -> Server {
@@ -49,6 +52,11 @@ async fn pool(server: &Server, first: &'static str) -> MySqlPool {
         .max_connections(20)
         .after_connect(move |connection, _| Box::pin(async move { connection.execute(first).await.map(drop) }));
     pool.connect_with(options).await.unwrap()
+}
+
+/// A pool of one connection.
+async fn single(server: &Server) -> MySqlPool {
+    MySqlPoolOptions::new().max_connections(1).connect(&url(server)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,4 +237,84 @@ async fn the_record_format() {
         row.unwrap_or_default()
     })
     .await;
+}
+
+/// All that is in the database.
+const CATALOGUE: &str = "SELECT CAST(CONCAT_WS(' ', table_name, column_name, column_type, is_nullable, column_default, collation_name, extra) AS \
+     CHAR) AS line FROM information_schema.columns WHERE table_schema = DATABASE() \
+     UNION ALL SELECT CAST(CONCAT_WS(' ', table_name, index_name, seq_in_index, column_name) AS CHAR) FROM \
+     information_schema.statistics WHERE table_schema = DATABASE() ORDER BY line";
+
+#[tokio::test]
+async fn the_files_of_the_package() {
+    let server = server().await;
+    migrations::the_files_of_the_package(single(&server).await, "mysql", CATALOGUE).await;
+}
+
+#[tokio::test]
+async fn a_start_beside_a_long_transaction() {
+    let server = server().await;
+    let (one, other) = (store(&server).await, store(&server).await);
+    migrations::a_start_beside_a_long_transaction(single(&server).await, one, other).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_lacks_something() {
+    let server = server().await;
+    let store = store(&server).await;
+    migrations::a_table_that_lacks_something(
+        single(&server).await,
+        store,
+        CATALOGUE,
+        "DROP INDEX idempotency_records_due ON idempotency_records",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn another_table_is_left_alone() {
+    let server = server().await;
+    migrations::another_table_is_left_alone(single(&server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_wait_for_one() {
+    let server = server().await;
+    waiting::many_wait_for_one(store(&server).await, store(&server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_expired_goes() {
+    let server = server().await;
+    purging::what_has_expired_goes(async |builder: SqlStoreBuilder<MySql>| {
+        builder.connect(&url(&server)).await.unwrap()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_purges_at_a_time() {
+    let server = server().await;
+    let busy = "SELECT CAST(info AS CHAR) FROM information_schema.processlist WHERE info LIKE 'DELETE%'";
+    let store = async |builder: SqlStoreBuilder<MySql>| builder.connect(&url(&server)).await.unwrap();
+    purging::one_purges_at_a_time(single(&server).await, store, busy).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large() {
+    let server = server().await;
+    an_answer_of(&store(&server).await, GIGABYTE).await;
+    sqlx::query("SET GLOBAL max_allowed_packet = 1048576").execute(&single(&server).await).await.unwrap();
+    let store = store(&server).await;
+    for bytes in [1_048_576, 3_000_000, 20_000_000] {
+        an_answer_of(&store, bytes).await;
+    }
+}
+
+#[tokio::test]
+async fn with_options_of_the_driver() {
+    let server = server().await;
+    store(&server).await.pool().close().await;
+    let store = MySqlStore::builder().connect_with(url(&server).parse().unwrap()).await.unwrap();
+    settled(&store, &key("a")).await;
 }

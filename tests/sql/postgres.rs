@@ -2,22 +2,25 @@
 
 use std::{future::ready, time::Duration};
 
-use sqlx::{PgPool, postgres::PgPoolOptions};
+use sqlx::{PgPool, Postgres, postgres::PgPoolOptions};
 use tower_idempotency::{
     PostgresStore, StoreErrorKind,
-    store::{Claimed, Finished, Operator, Store},
+    store::{Claimed, Finished, Operator, SqlStoreBuilder, Store},
     testing::suite,
 };
 
 use crate::{
     clocks::{self, clocks_of_applications_do_not_count},
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
+    migrations, purging,
     races::{claim, expired, key, many_tasks_on_the_same_keys, many_tasks_while, replays, settled, settlement},
     records::{
         a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept,
         an_abandoned_claim_can_be_taken_back,
     },
     server::Server,
+    sizes::{GIGABYTE, an_answer_of},
+    waiting,
 };
 
 fn url(server: &Server) -> String {
@@ -34,6 +37,11 @@ async fn store(server: &Server) -> PostgresStore {
 async fn pool(server: &Server, settings: &[(&str, &str)]) -> PgPool {
     let options: sqlx::postgres::PgConnectOptions = url(server).parse().unwrap();
     PgPoolOptions::new().max_connections(20).connect_with(options.options(settings.iter().copied())).await.unwrap()
+}
+
+/// A pool of one connection.
+async fn single(server: &Server) -> PgPool {
+    PgPoolOptions::new().max_connections(1).connect(&url(server)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,4 +220,78 @@ async fn the_record_format() {
         row.unwrap_or_default()
     })
     .await;
+}
+
+/// All that is in the database.
+const CATALOGUE: &str = "SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, is_identity) AS line FROM \
+     information_schema.columns WHERE table_schema = 'public' \
+     UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY line";
+
+#[tokio::test]
+async fn the_files_of_the_package() {
+    let server = Server::postgres();
+    migrations::the_files_of_the_package(single(&server).await, "postgres", CATALOGUE).await;
+}
+
+#[tokio::test]
+async fn a_start_beside_a_long_transaction() {
+    let server = Server::postgres();
+    let (one, other) = (store(&server).await, store(&server).await);
+    migrations::a_start_beside_a_long_transaction(single(&server).await, one, other).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_lacks_something() {
+    let server = Server::postgres();
+    let store = store(&server).await;
+    migrations::a_table_that_lacks_something(
+        single(&server).await,
+        store,
+        CATALOGUE,
+        "DROP INDEX idempotency_records_due",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn another_table_is_left_alone() {
+    let server = Server::postgres();
+    migrations::another_table_is_left_alone(single(&server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_wait_for_one() {
+    let server = Server::postgres();
+    waiting::many_wait_for_one(store(&server).await, store(&server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_expired_goes() {
+    let server = Server::postgres();
+    purging::what_has_expired_goes(async |builder: SqlStoreBuilder<Postgres>| {
+        builder.connect(&url(&server)).await.unwrap()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_purges_at_a_time() {
+    let server = Server::postgres();
+    let busy = "SELECT query FROM pg_stat_activity WHERE state = 'active' AND wait_event_type = 'Lock' AND query LIKE 'DELETE%'";
+    let store = async |builder: SqlStoreBuilder<Postgres>| builder.connect(&url(&server)).await.unwrap();
+    purging::one_purges_at_a_time(single(&server).await, store, busy).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large() {
+    let server = Server::postgres();
+    an_answer_of(&store(&server).await, GIGABYTE).await;
+}
+
+#[tokio::test]
+async fn with_options_of_the_driver() {
+    let server = Server::postgres();
+    store(&server).await.pool().close().await;
+    let store = PostgresStore::builder().connect_with(url(&server).parse().unwrap()).await.unwrap();
+    settled(&store, &key("a")).await;
 }

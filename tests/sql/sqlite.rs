@@ -1,22 +1,34 @@
 //! The store on a file of SQLite.
 
-use std::{future::ready, time::Duration};
+use std::{
+    fs::{self, File, Permissions},
+    future::ready,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::Duration,
+};
 
-use sqlx::{SqlitePool, sqlite::SqliteConnectOptions};
+use sqlx::{
+    Sqlite, SqlitePool,
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
 use tower_idempotency::{
     SqliteStore, StoreErrorKind,
-    store::{Claimed, Finished, Operator, Store},
+    store::{Claimed, Finished, SqlStoreBuilder, Store},
     testing::suite,
 };
 
 use crate::{
     folder::Folder,
     kept_request::{a_request_past_the_limit_is_not_kept, the_request_is_kept_where_asked_for},
-    races::{claim, expired, key, many_tasks_on_the_same_keys, replays, settled, settlement},
+    migrations, purging,
+    races::{claim, key, many_tasks_on_the_same_keys, replays, settled, settlement},
     records::{
         a_claim_can_be_taken_back, a_row_of_a_later_version, all_of_a_claim_is_kept,
         an_abandoned_claim_can_be_taken_back,
     },
+    sizes::{GIGABYTE, an_answer_of},
+    waiting,
 };
 
 async fn store(folder: &Folder) -> SqliteStore {
@@ -31,6 +43,12 @@ async fn store(folder: &Folder) -> SqliteStore {
 async fn pool(folder: &Folder) -> SqlitePool {
     let options = SqliteConnectOptions::new().filename(folder.path().join("records.db"));
     SqlitePool::connect_with(options).await.unwrap()
+}
+
+/// A pool of one connection.
+async fn single(folder: &Folder) -> SqlitePool {
+    let options = SqliteConnectOptions::new().filename(folder.path().join("records.db")).create_if_missing(true);
+    SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,30 +167,6 @@ async fn an_operator_can_look_with_plain_sql() {
 }
 
 #[tokio::test]
-async fn a_background_task_purges() {
-    let folder = Folder::quick();
-    let store = store(&folder).await;
-    for n in 0..110 {
-        expired(&store, &key(&n.to_string())).await;
-    }
-    for n in 110..120 {
-        settled(&store, &key(&n.to_string())).await;
-    }
-    assert_eq!(store.purge(60).await.unwrap(), 60);
-    let purging = store.purge_every(Duration::from_millis(1));
-    let rows = || async {
-        let count: i64 =
-            sqlx::query_scalar("SELECT COUNT(*) FROM idempotency_records").fetch_one(store.pool()).await.unwrap();
-        count
-    };
-    while rows().await > 10 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert_eq!((rows().await, store.stats().await.unwrap().settled), (10, 10));
-    drop(purging);
-}
-
-#[tokio::test]
 async fn the_record_format() {
     let folder = Folder::quick();
     let store = store(&folder).await;
@@ -184,4 +178,91 @@ async fn the_record_format() {
         row.unwrap_or_default()
     })
     .await;
+}
+
+/// All that is in the database.
+const CATALOGUE: &str = "SELECT COALESCE(sql, name) FROM sqlite_master WHERE name <> 'sqlite_sequence' ORDER BY name";
+
+#[tokio::test]
+async fn the_files_of_the_package() {
+    let folder = Folder::quick();
+    migrations::the_files_of_the_package(single(&folder).await, "sqlite", CATALOGUE).await;
+}
+
+#[tokio::test]
+async fn a_start_beside_a_long_transaction() {
+    let folder = Folder::quick();
+    let (one, other) = (store(&folder).await, store(&folder).await);
+    migrations::a_start_beside_a_long_transaction(single(&folder).await, one, other).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_lacks_something() {
+    let folder = Folder::quick();
+    let store = store(&folder).await;
+    migrations::a_table_that_lacks_something(
+        single(&folder).await,
+        store,
+        CATALOGUE,
+        "DROP INDEX idempotency_records_due",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn another_table_is_left_alone() {
+    let folder = Folder::quick();
+    migrations::another_table_is_left_alone(single(&folder).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_wait_for_one() {
+    let folder = Folder::quick();
+    waiting::many_wait_for_one(store(&folder).await, store(&folder).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_expired_goes() {
+    let folder = Folder::quick();
+    purging::what_has_expired_goes(async |builder: SqlStoreBuilder<Sqlite>| {
+        builder.open(folder.path().join("records.db")).await.unwrap()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large() {
+    let folder = Folder::quick();
+    an_answer_of(&store(&folder).await, GIGABYTE).await;
+}
+
+#[tokio::test]
+async fn with_options_of_the_driver() {
+    let folder = Folder::quick();
+    store(&folder).await.pool().close().await;
+    let store = SqliteStore::builder()
+        .connect_with(SqliteConnectOptions::new().filename(folder.path().join("records.db")))
+        .await
+        .unwrap();
+    settled(&store, &key("a")).await;
+    let error = SqliteStore::builder().connect_with(SqliteConnectOptions::new().in_memory(true)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+}
+
+#[tokio::test]
+async fn the_file_is_for_its_owner() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let folder = Folder::quick();
+    settled(&store(&folder).await, &key("a")).await;
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() > 1, "the file and its log: {files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    // One that was there before keeps the mode that somebody gave it.
+    let shared = folder.path().join("shared.db");
+    File::create(&shared).unwrap();
+    fs::set_permissions(&shared, Permissions::from_mode(0o660)).unwrap();
+    SqliteStore::open(&shared).await.unwrap().migrate().await.unwrap();
+    assert_eq!(mode(&shared), 0o660);
 }

@@ -115,8 +115,16 @@ impl<D: Lab> Process<D> {
         pool: Pool<D>,
         adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer,
     ) -> Self {
-        let store = SqlStore::<D>::new(pool.clone());
+        Self::of(place, SqlStore::<D>::new(pool), adjust).await
+    }
+
+    pub(crate) async fn of(
+        place: &Arc<D::Place>,
+        store: SqlStore<D>,
+        adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer,
+    ) -> Self {
         store.migrate().await.unwrap();
+        let pool = store.pool().clone();
         let mut connection = pool.acquire().await.unwrap();
         D::say(&mut connection, "CREATE TABLE IF NOT EXISTS effects (name VARCHAR(80) NOT NULL)").await.unwrap();
         drop(connection);

@@ -24,6 +24,7 @@ mod records;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 #[path = "../sql/server.rs"]
 mod server;
+mod sessions;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod shared;
 #[cfg(feature = "sqlite")]

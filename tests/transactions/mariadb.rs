@@ -6,11 +6,12 @@ use sqlx::{
     Connection, MySql, MySqlConnection, Pool,
     mysql::{MySqlConnectOptions, MySqlPoolOptions},
 };
-use tower_idempotency::store::Operator;
+use tower_idempotency::store::{Operator, SqlStoreBuilder};
 
 use crate::{
     lab::{Lab, Process, same_for_lab},
     server::Server,
+    sessions,
     shared::{Database, Shared},
     what_holds_everywhere,
 };
@@ -129,4 +130,32 @@ async fn the_pool_is_given_back_as_it_was() {
     let process = Process::<MySql>::with(&place, 1, |layer| layer).await;
     process.post("a", "insert").await.is(201);
     assert_eq!(process.number("SELECT CAST(@@idle_transaction_timeout AS SIGNED)").await, 0);
+}
+
+const SET: &str = "SET @tenant = 'ann'";
+const LOOK: &str = "SELECT CASE WHEN @tenant IS NULL THEN 1 ELSE (SELECT 1 UNION SELECT 2) END";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks_of_the_pool_run() {
+    sessions::hooks_of_the_pool_run::<MySql>(SET, LOOK, "SET @tenant = NULL").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_statement() {
+    let connect = async |builder: SqlStoreBuilder<MySql>, url: String| builder.connect(&url).await.unwrap();
+    sessions::a_reset_statement(connect, SET, LOOK, "SET @tenant = NULL").await;
+}
+
+/// The effect is committed, and duplicates hear that its answer was not retained.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_too_large_leaves_a_tombstone() {
+    let place = MySql::place().await;
+    let process = Process::<MySql>::start(&place).await;
+    process.run("SET GLOBAL max_allowed_packet = 1048576").await;
+    // Sessions take the limit over when they begin.
+    let process = Process::<MySql>::with(&place, 4, |layer| layer.response_limit(8 << 20)).await;
+    assert_eq!(process.post("a", "insert;long=2000000").await.is(201).body.len(), 2_000_000);
+    process.post("a", "insert").await.is_problem(409, "response-not-retained");
+    assert_eq!(process.effects("a").await, 1);
+    process.run("SET GLOBAL max_allowed_packet = DEFAULT").await;
 }

@@ -10,11 +10,12 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use tower_idempotency::IdempotencyLayer;
+use tower_idempotency::{IdempotencyLayer, store::SqlStoreBuilder};
 
 use crate::{
     lab::{Lab, Process, same_for_lab},
     server::Server,
+    sessions,
     shared::{Database, Shared},
     what_holds_everywhere,
 };
@@ -140,4 +141,18 @@ async fn a_client_that_is_gone_within_a_query() {
     let began = Instant::now();
     process.is_as_new("a").await;
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+const SET: &str = "SET app.tenant = 'ann'";
+const LOOK: &str = "SELECT 1 / (CASE WHEN COALESCE(current_setting('app.tenant', true), '') = '' THEN 1 ELSE 0 END)";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks_of_the_pool_run() {
+    sessions::hooks_of_the_pool_run::<Postgres>(SET, LOOK, "RESET ALL").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_statement() {
+    let connect = async |builder: SqlStoreBuilder<Postgres>, url: String| builder.connect(&url).await.unwrap();
+    sessions::a_reset_statement(connect, SET, LOOK, "RESET ALL; RESET ROLE").await;
 }

@@ -57,3 +57,8 @@ async fn a_duplicate_from_another_process_finds_the_file_locked() {
     assert!(other.post("a", "insert").await.is(201).replayed);
     other.is_as_new("b").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks_of_the_pool_run() {
+    crate::sessions::hooks_of_the_pool_run::<Sqlite>("SELECT 1", "SELECT 1", "SELECT 1").await;
+}

@@ -6,8 +6,8 @@ use tokio::sync::Semaphore;
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    Shared, SqlStore, driver::Driver, error::Trouble, held::Held, met::Met, space::Space, statements::Statements,
-    table::Table, transaction::Running, waiting::Room,
+    Shared, SqlStore, driver::Driver, error::Trouble, held::Held, met::Met, purging::Purging, room::Room, space::Space,
+    statements::Statements, table::Table, transaction::Running,
 };
 
 /// How long a verb waits for a connection. Less than the layers wait for a store, so that the reason is told.
@@ -19,6 +19,8 @@ pub struct SqlStoreBuilder<D: Database> {
     table: Table,
     space: Space,
     connections: u32,
+    purge_every: Option<Duration>,
+    reset: Option<String>,
     pub(super) busy_timeout: Duration,
     driver: std::marker::PhantomData<fn() -> D>,
 }
@@ -29,6 +31,8 @@ impl<D: Driver> SqlStoreBuilder<D> {
             table: Table::default(),
             space: Space::default(),
             connections: 16,
+            purge_every: Some(Duration::from_secs(60)),
+            reset: None,
             busy_timeout: Duration::from_secs(2),
             driver: std::marker::PhantomData,
         }
@@ -58,10 +62,39 @@ impl<D: Driver> SqlStoreBuilder<D> {
         self
     }
 
+    /// Removes expired records this often, in the background, a thousand at a time. Default: 60 seconds.
+    ///
+    /// It begins with the first use of the store, within that use's Tokio runtime, and ends with the last clone of the
+    /// store. The pauses are up to half as long again, at random. Of many processes on one table one purges at a time; a
+    /// round that fails is left out.
+    pub fn purge_every(mut self, pause: Duration) -> Self {
+        self.purge_every = Some(pause.max(Duration::from_millis(100)));
+        self
+    }
+
+    /// Removes nothing in the background: [`purge`](crate::store::Operator::purge) is called elsewhere.
+    pub fn without_purge(mut self) -> Self {
+        self.purge_every = None;
+        self
+    }
+
+    /// Executes this text on a connection that a handler has had in transaction mode, before anybody else has it, if the
+    /// store opens its own connections. Default: nothing.
+    ///
+    /// It takes back what a handler may have set for its session: `RESET ALL; RESET ROLE` on PostgreSQL. The connection is
+    /// closed if it fails. With a [pool of the application's](Self::pool) this is done by the pool's own `after_release`.
+    /// Do not end prepared statements by it (`DISCARD ALL`, `DEALLOCATE ALL`): the driver would go on using them.
+    pub fn reset_statement(mut self, text: &str) -> Self {
+        self.reset = Some(text.to_owned());
+        self
+    }
+
     /// A store on a pool of the application's.
     ///
-    /// The store keeps up to a quarter of its connections at hand while they are in use, and gives them back when the
-    /// pool has no other left, when they were not used for a second, and when the pool is closed.
+    /// The store keeps up to a quarter of its connections at hand for its own statements while they are in use, and gives
+    /// them back when the pool has no other left, when they were not used for a second, after thirty seconds in any case,
+    /// and when the pool is closed. A connection that a handler gets in transaction mode comes from the pool and goes back
+    /// to it, so that the pool's hooks see it before and after.
     pub fn pool(self, pool: Pool<D>) -> SqlStore<D> {
         self.on(pool, false)
     }
@@ -79,6 +112,8 @@ impl<D: Driver> SqlStoreBuilder<D> {
             room: Room::default(),
             met: Met::new(),
             running: Running::default(),
+            reset: self.reset,
+            purging: Purging::new(self.purge_every),
             seats: Arc::new(Semaphore::new(seats)),
             writing,
         };
@@ -101,6 +136,23 @@ impl<D: Driver> SqlStoreBuilder<D> {
         }
         let options = url.parse().map_err(|error| Trouble::Unsent(error).into_error::<D>(false))?;
         let options = D::configure(options, url, self.busy_timeout)?;
+        self.open_with(options).await
+    }
+
+    /// Connects to a database with the driver's own options, with a pool of the store's own.
+    ///
+    /// For configurations that have fields instead of a URL, and for certificates: the options know all that a URL cannot
+    /// say. They are taken as they are. Those of SQLite should ask for `journal_mode(Wal)`, `synchronous(Full)` and a
+    /// `busy_timeout`, as [`open`](SqlStoreBuilder::open) does.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be reached, and if SQLite is asked for a database in memory.
+    pub async fn connect_with(
+        self,
+        options: <D::Connection as Connection>::Options,
+    ) -> Result<SqlStore<D>, StoreError> {
+        D::check(&options)?;
         self.open_with(options).await
     }
 

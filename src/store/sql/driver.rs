@@ -7,7 +7,10 @@ use crate::value::StoreError;
 use super::{
     error::Refusal,
     outbox,
+    purging::Turn,
+    schema::Missing,
     statements::{Dialect, Statement, Texts},
+    table::Table,
 };
 
 /// A value that is bound to a statement.
@@ -60,6 +63,14 @@ pub trait Driver: Database {
     /// What takes back what `begin_text` did to a connection.
     const RESET: Option<&'static str>;
 
+    /// More bytes than these are in no record, whatever the database is told.
+    const MOST_BYTES: u64;
+    /// Asks how many bytes a statement may have, if the database has such a limit.
+    const PACKET_LIMIT: Option<&'static str>;
+
+    /// Refuses options that no store can work with.
+    fn check(options: &Options<Self>) -> Result<(), StoreError>;
+
     /// What the store asks for where it connects by itself.
     fn configure(options: Options<Self>, url: &str, busy_timeout: Duration) -> Result<Options<Self>, StoreError>;
 
@@ -76,6 +87,15 @@ pub trait Driver: Database {
     /// What begins a transaction of the work, which may not be idle for longer than `idle` where the database can see
     /// to that.
     fn begin_text(idle: Duration) -> String;
+
+    /// Lists the columns and indexes of a table, by kind and name, without waiting for those who change it.
+    fn catalogue(table: &Table) -> String;
+
+    /// Changes a table. It does not wait long for a lock with others behind it.
+    fn change_text(table: &str, missing: &Missing) -> String;
+
+    /// How a process takes its turn at purging, by the number of a lock; `None` if there is one writer at a time anyway.
+    fn purging_turn(number: i64) -> Option<Turn>;
 
     /// What the database means by an error of its own.
     fn refusal(error: &dyn DatabaseError) -> Refusal;

@@ -86,6 +86,16 @@ impl Trouble {
     }
 }
 
+/// No statement can carry the record.
+pub(super) fn too_large<D: Driver>(bytes: u64) -> StoreError {
+    let message = format!(
+        "{}: a record of {bytes} bytes is more than the database takes: raise its limit (`max_allowed_packet` of MariaDB), \
+         or lower the layer's `response_limit`",
+        D::NAME
+    );
+    StoreError::new(StoreErrorKind::TooLarge, message)
+}
+
 /// What a store holds was written by a later version of this crate.
 pub(super) fn newer<D: Driver>() -> StoreError {
     let message = format!("{}: the record was written by a later version of this crate", D::NAME);

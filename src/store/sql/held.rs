@@ -13,6 +13,10 @@ use tokio::{
 /// How long a connection is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// After this long a connection goes back to a pool of the application's in any case, so that the pool's hooks and its
+/// `max_lifetime` have their turn.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// Connections at hand between two statements.
 ///
 /// A pool asks a connection whether it is alive when it is taken and when it is given back, which takes longer than most
@@ -26,8 +30,21 @@ pub(super) struct Held<D: Database> {
     turns: Option<Arc<Semaphore>>,
 }
 
+/// A connection on its way between two statements.
+pub(super) struct AtHand<D: Database> {
+    pub(super) connection: PoolConnection<D>,
+    /// When the pool has given it.
+    since: Instant,
+}
+
+impl<D: Database> AtHand<D> {
+    pub(super) fn new(connection: PoolConnection<D>) -> Self {
+        Self { connection, since: Instant::now() }
+    }
+}
+
 struct Connections<D: Database> {
-    idle: Vec<(PoolConnection<D>, Instant)>,
+    idle: Vec<(AtHand<D>, Instant)>,
     /// A task that gives back what nobody uses.
     swept: bool,
     /// A connection goes back to its pool by a task.
@@ -62,14 +79,15 @@ impl<D: Database> Held<D> {
     }
 
     /// The connection that was used last.
-    pub(super) fn take(&self) -> Option<PoolConnection<D>> {
+    pub(super) fn take(&self) -> Option<AtHand<D>> {
         self.lock().idle.pop().map(|(connection, _)| connection)
     }
 
     /// Keeps a connection that has just answered, or gives it back.
-    pub(super) fn keep(self: &Arc<Self>, pool: &Pool<D>, connection: PoolConnection<D>) {
-        let exhausted = pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections();
-        if pool.is_closed() || (exhausted && self.turns.is_none()) {
+    pub(super) fn keep(self: &Arc<Self>, pool: &Pool<D>, connection: AtHand<D>) {
+        let exhausted = || pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections();
+        let give_back = !self.is_own() && (exhausted() || connection.since.elapsed() >= LONGEST);
+        if pool.is_closed() || give_back {
             return;
         }
         let mut connections = self.lock();

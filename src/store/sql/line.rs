@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
+use sqlx::{SqlStr, pool::PoolConnection};
 use tokio::time::{Instant, sleep};
 
 use crate::value::StoreError;
@@ -8,7 +8,8 @@ use crate::value::StoreError;
 use super::{
     Shared, SqlStore,
     driver::{Answer, Driver, Value},
-    error::Trouble,
+    error::{Trouble, too_large},
+    held::AtHand,
     statements::Statement,
     stored::Row,
     waiting::jitter,
@@ -32,6 +33,30 @@ pub(super) fn unreadable<D: Driver>(error: sqlx::Error) -> StoreError {
     Trouble::Failed(error).into_error::<D>(false)
 }
 
+/// Fewer bytes are never too many for a database that is told what its other statements need.
+const SUSPECT: u64 = 64 * 1024;
+
+/// Room for what a statement has beside its bytes.
+const BESIDE: u64 = 16 * 1024;
+
+pub(super) fn bytes_in(values: &[Value<'_>]) -> u64 {
+    let bytes = values.iter().map(|value| match value {
+        Value::Bytes(Some(bytes)) => bytes.len() as u64,
+        Value::Text(Some(text)) => text.len() as u64,
+        _ => 0,
+    });
+    bytes.sum()
+}
+
+/// Whether a statement with so many bytes can be sent.
+pub(super) async fn fits<D: Driver>(connection: &mut D::Connection, bytes: u64) -> sqlx::Result<bool> {
+    let Some(limit) = D::PACKET_LIMIT.filter(|_| bytes >= SUSPECT) else { return Ok(bytes <= D::MOST_BYTES) };
+    let statement = Statement { sql: SqlStr::from_static(limit), reads: true };
+    let answer = D::ask(connection, &statement, &[]).await?;
+    let limit = answer.rows.first().map(|row| D::int(row, 0)).transpose()?.flatten();
+    Ok(limit.is_none_or(|limit| bytes.saturating_add(BESIDE) <= limit.unsigned_abs()))
+}
+
 impl<D: Driver> SqlStore<D> {
     /// The rows that a statement gives.
     pub(super) async fn rows(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Vec<D::Row>, StoreError> {
@@ -50,7 +75,11 @@ impl<D: Driver> SqlStore<D> {
     /// Sends a statement until it has an answer. Each of them may be sent again: who has claimed, settled or released
     /// is in the record.
     async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, StoreError> {
-        let (began, mut failures, mut sent) = (Instant::now(), 0, false);
+        self.begin_purging();
+        let (began, mut failures, mut sent, bytes) = (Instant::now(), 0, false, bytes_in(values));
+        if bytes > D::MOST_BYTES {
+            return Err(too_large::<D>(bytes));
+        }
         loop {
             let trouble = match self.send(statement, values).await {
                 Ok(answer) => return Ok(answer),
@@ -62,6 +91,9 @@ impl<D: Driver> SqlStore<D> {
             if over || !(cut || trouble.is_victim::<D>()) {
                 return Err(trouble.into_error::<D>(sent));
             }
+            if cut && !self.fits(bytes).await? {
+                return Err(too_large::<D>(bytes));
+            }
             if cut {
                 // It may have been done on the connection that broke.
                 sent |= trouble.is_sent();
@@ -72,17 +104,35 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
+    /// Whether the database may have read a statement with so many bytes: MariaDB cuts the connection of one that is too
+    /// long, often before the reason is read.
+    async fn fits(&self, bytes: u64) -> Result<bool, StoreError> {
+        if D::PACKET_LIMIT.is_none() || bytes < SUSPECT {
+            return Ok(true);
+        }
+        let mut connection = self.some_connection().await?;
+        Ok(fits::<D>(&mut connection, bytes).await.unwrap_or(true))
+    }
+
     async fn send(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, Trouble> {
         let Shared { pool, held, .. } = &*self.shared;
         let _turn = held.turn(pool).await.map_err(Trouble::Unsent)?;
         let mut connection = match held.take() {
             Some(connection) => connection,
-            None => self.connection().await?,
+            None => AtHand::new(self.connection().await?),
         };
         // Where this fails, or is dropped half-way, the pool looks after the connection.
-        let answer = D::ask(&mut connection, statement, values).await.map_err(Trouble::Failed)?;
+        let answer = D::ask(&mut connection.connection, statement, values).await.map_err(Trouble::Failed)?;
         held.keep(pool, connection);
         Ok(answer)
+    }
+
+    /// A connection at hand, or one of the pool: for what is not sent again.
+    pub(super) async fn some_connection(&self) -> Result<PoolConnection<D>, StoreError> {
+        match self.shared.held.take() {
+            Some(at_hand) => Ok(at_hand.connection),
+            None => self.connection().await.map_err(|trouble| trouble.into_error::<D>(false)),
+        }
     }
 
     pub(super) async fn connection(&self) -> Result<PoolConnection<D>, Trouble> {

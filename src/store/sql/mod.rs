@@ -6,13 +6,17 @@ mod finish;
 mod held;
 mod line;
 mod met;
+mod migrating;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod operator;
 mod outbox;
+mod portable;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod purging;
+mod room;
+mod schema;
 mod space;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -32,8 +36,8 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{
-    driver::Driver, error::Trouble, held::Held, met::Met, space::Space, statements::Statements, table::Table,
-    transaction::Running, waiting::Room,
+    driver::Driver, held::Held, met::Met, purging::Purging, room::Room, space::Space, statements::Statements,
+    table::Table, transaction::Running,
 };
 
 #[cfg(feature = "mysql")]
@@ -47,7 +51,7 @@ pub use self::{
     builder::SqlStoreBuilder,
     driver::SqlDatabase,
     outbox::{Message, Outbox, OutboxStats, Outgoing},
-    purging::Purging,
+    portable::{SqlStatement, SqlValue},
     transaction::{NoTransaction, Tx},
 };
 
@@ -77,12 +81,13 @@ pub use self::{
 ///
 /// All times are the database's own, taken by the statement that uses them; what the clocks of the applications say
 /// changes nothing. Expiry is checked on read; rows that have expired stay until [`purge`](crate::store::Operator::purge)
-/// removes them, by call or [every so often](Self::purge_every).
+/// removes them, which each store has done every minute, a thousand at a time and by one process at a time, unless it is
+/// [told not to](SqlStoreBuilder::without_purge).
 ///
 /// # Waiting
 ///
-/// Whoever waits for a running request hears at once of what this process does to it through a clone of this store, and
-/// looks for what others do a few times a second.
+/// Whoever waits for a running request hears at once of what this process does to it through a clone of this store. For
+/// what other processes do, the record is looked at two to ten times a second, however many wait for it here.
 ///
 /// # Failures
 ///
@@ -102,6 +107,9 @@ struct Shared<D: Database> {
     room: Room,
     met: Met,
     running: Running,
+    /// What takes back what a handler may have left on a connection of the store's own pool.
+    reset: Option<String>,
+    purging: Purging,
     /// How many transactions of the work there may be: one connection is left for what they need beside.
     seats: Arc<Semaphore>,
     /// Whose turn it is to write, where only one can.
@@ -135,29 +143,32 @@ impl<D: Driver> SqlStore<D> {
         &self.shared.pool
     }
 
+    /// The version of the table that this version of the crate works with; the files in the folder `migrations` of this
+    /// package are named by it.
+    pub const SCHEMA_VERSION: u32 = 1;
+
     /// The statements that create the table and its index, where they are not there: for those who own their
-    /// migrations.
+    /// migrations. The same text, for the default table, is in the folder `migrations` of this package.
     pub fn schema(&self) -> String {
         D::DIALECT.fill(D::TEXTS.schema, &self.shared.table) + "\n"
     }
 
-    /// Creates the table and its index, where they are not there. It may be called by several processes at once.
+    /// Brings the table and its index up to [`SCHEMA_VERSION`](Self::SCHEMA_VERSION). Several processes may call it at
+    /// once, and older ones may go on working meanwhile.
+    ///
+    /// It reads the catalogue, and changes only what is missing: with a table that is complete it needs no other right than
+    /// to read, and waits for nobody. Columns are only ever added, with a default, so that processes of an earlier version
+    /// can go on writing rows.
+    ///
+    /// What has to be changed is changed without standing in the way of others: if transactions hold the table, it gives up
+    /// after a moment and tries again, for half a minute.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the table is another than that of [`schema`](Self::schema), if the user may not change it, or if
+    /// others have held it all the time.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        self.create(&self.schema()).await
-    }
-
-    async fn create(&self, schema: &str) -> Result<(), StoreError> {
-        let mut tries = 3;
-        loop {
-            let mut connection = self.connection().await.map_err(|trouble| trouble.into_error::<D>(false))?;
-            tries -= 1;
-            match D::run(&mut connection, schema.to_owned()).await {
-                Ok(()) => return Ok(()),
-                // PostgreSQL's `IF NOT EXISTS` fails where another process creates the same at the same moment.
-                Err(_) if tries > 0 => {}
-                Err(error) => return Err(Trouble::Failed(error).into_error::<D>(false)),
-            }
-        }
+        self.bring_up(&self.shared.table, &self.schema()).await
     }
 }
 

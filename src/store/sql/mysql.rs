@@ -13,26 +13,27 @@ use super::{
     driver::{Driver, same_for},
     error::Refusal,
     outbox::{self, outbox_texts},
+    purging::Turn,
+    schema::Missing,
     statements::{Dialect, Texts, texts},
+    table::Table,
 };
 
-/// Keeps records in MariaDB or MySQL, in a table of InnoDB.
+/// Keeps records in MariaDB, in a table of InnoDB.
 ///
 /// ```no_run
-/// use std::time::Duration;
 /// use tower_idempotency::{IdempotencyLayer, MySqlStore};
 ///
 /// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MySqlStore::connect("mysql://app:secret@db/shop").await?.namespace("shop");
 /// store.migrate().await?;
-/// let purging = store.purge_every(Duration::from_secs(60));
 /// let layer = IdempotencyLayer::new(store);
-/// # drop((layer, purging));
+/// # drop(layer);
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// MariaDB 10.11 is what is tested. The statements keep to what MySQL 8 has too.
+/// MariaDB 10.11 is what is tested. MySQL: not run. The statements keep to what MySQL 8 has too.
 ///
 /// A claim reads first, so that a replay neither writes nor waits for a lock: it is one statement, and the claim of a
 /// free key two. The second is an `INSERT IGNORE`, of which the primary key lets one of many racers through.
@@ -40,6 +41,9 @@ use super::{
 /// What is kept may be as long as `max_allowed_packet` says, 16 MiB on MariaDB unless told otherwise. A password of
 /// MySQL 8 (`caching_sha2_password`) goes over an encrypted connection, or needs the feature `mysql-rsa` of `sqlx`.
 pub type MySqlStore = SqlStore<MySql>;
+
+const TOO_LARGE: &str =
+    "the record is longer than `max_allowed_packet`: raise it, or lower the layer's `response_limit`";
 
 impl SqlStore<MySql> {
     /// Connects to the database of a URL; see [`SqlStoreBuilder::connect`](super::SqlStoreBuilder::connect).
@@ -65,6 +69,14 @@ impl Driver for MySql {
     const RESET: Option<&'static str> =
         Some("SET /*M!100300 SESSION idle_transaction_timeout = DEFAULT, */ @idempotency = NULL");
 
+    // The longest `max_allowed_packet` that there is, less the rest of the statement.
+    const MOST_BYTES: u64 = (1 << 30) - (1 << 20);
+    const PACKET_LIMIT: Option<&'static str> = Some("SELECT CAST(@@max_allowed_packet AS SIGNED)");
+
+    fn check(_: &MySqlConnectOptions) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn configure(options: MySqlConnectOptions, _: &str, _: Duration) -> Result<MySqlConnectOptions, StoreError> {
         Ok(options)
     }
@@ -75,8 +87,40 @@ impl Driver for MySql {
         format!("SET /*M!100300 SESSION idle_transaction_timeout = {seconds}, */ @idempotency = 1; BEGIN")
     }
 
+    fn catalogue(table: &Table) -> String {
+        let schema = table.schema().map_or_else(|| "DATABASE()".into(), |schema| format!("'{schema}'"));
+        let of_table = format!("table_schema = {schema} AND table_name = '{}'", table.name());
+        format!(
+            "SELECT 'column', CAST(column_name AS CHAR) FROM information_schema.columns WHERE {of_table} \
+             UNION ALL SELECT DISTINCT 'index', CAST(index_name AS CHAR) FROM information_schema.statistics \
+             WHERE {of_table}"
+        )
+    }
+
+    fn change_text(table: &str, missing: &Missing) -> String {
+        // Others wait behind one that waits for the table. MySQL knows no such prefix and waits.
+        let at_once = "/*M!100108 SET STATEMENT lock_wait_timeout = 0 FOR */";
+        match missing {
+            Missing::Table(text) => text.clone(),
+            Missing::Columns(columns) => {
+                format!("{at_once} ALTER TABLE {table} ADD COLUMN {}", columns.join(", ADD COLUMN "))
+            }
+            Missing::Index { name, over } => format!("{at_once} CREATE INDEX `{name}` ON {table} {over}"),
+        }
+    }
+
+    fn purging_turn(number: i64) -> Option<Turn> {
+        // Locks are the server's, and tables are a database's.
+        let name = format!("MD5(CONCAT_WS('/', 'tower-idempotency', DATABASE(), {number}))");
+        Some(Turn {
+            begin: None,
+            take: format!("SELECT CAST(COALESCE(GET_LOCK({name}, 0), 0) AS SIGNED)"),
+            end: format!("DO RELEASE_LOCK({name})"),
+        })
+    }
+
     fn refusal(error: &dyn DatabaseError) -> Refusal {
-        use StoreErrorKind::{Full, Misconfigured, Other, Timeout, Unavailable};
+        use StoreErrorKind::{Full, Misconfigured, Other, Timeout, TooLarge, Unavailable};
 
         let number = error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number);
         let (kind, message) = match number {
@@ -93,7 +137,7 @@ impl Driver for MySql {
             1044 | 1045 | 1698 => (Misconfigured, "the user or the password is refused"),
             1046 | 1049 => (Misconfigured, "there is no such database"),
             1054 | 1064 | 1136 | 1176 | 1364 => (Misconfigured, "the table is another than that of `schema()`"),
-            1153 => (Other, "the record is longer than `max_allowed_packet`"),
+            1118 | 1153 | 1301 => (TooLarge, TOO_LARGE),
             _ => (Other, "failed"),
         };
         Refusal::Because(kind, message)

@@ -7,7 +7,6 @@ use super::{
     SqlStore,
     driver::{Driver, Value},
     line::{read, unreadable},
-    statements::BATCH,
     stored::{ID, Row, word},
     values::bytes,
 };
@@ -88,27 +87,6 @@ impl<D: Driver> SqlStore<D> {
             last = Some(id);
         }
         Ok(Page::new(entries, last.filter(|_| rows.len() == limit).map(Cursor::from_bytes)))
-    }
-
-    async fn remove_expired(&self, limit: usize) -> Result<u64, StoreError> {
-        let statements = &self.shared.statements;
-        let mut removed = 0;
-        while removed < limit {
-            let wanted = BATCH.min(limit - removed);
-            let rows = self.rows(&statements.expired, &[number(wanted)]).await?;
-            let ids: Result<Vec<_>, _> = rows.iter().map(|row| D::bytes(row, 0)).collect();
-            let mut ids: Vec<_> = ids.map_err(unreadable::<D>)?.into_iter().flatten().collect();
-            // Two that purge at once lock in one order.
-            ids.sort_unstable();
-            let Some(last) = ids.last() else { break };
-            let values: Vec<_> = ids.iter().chain(std::iter::repeat(last)).take(BATCH).map(|id| bytes(id)).collect();
-            let gone = self.change(&statements.remove, &values).await?;
-            removed = removed.saturating_add(usize::try_from(gone).unwrap_or(usize::MAX));
-            if gone == 0 {
-                break;
-            }
-        }
-        Ok(removed as u64)
     }
 
     async fn count(&self) -> Result<Stats, StoreError> {

@@ -9,21 +9,22 @@ use super::{
     driver::{Driver, same_for},
     error::Refusal,
     outbox::{self, outbox_texts},
+    purging::Turn,
+    schema::Missing,
     statements::{Dialect, Texts, texts},
+    table::Table,
 };
 
 /// Keeps records in PostgreSQL.
 ///
 /// ```no_run
-/// use std::time::Duration;
 /// use tower_idempotency::{IdempotencyLayer, PostgresStore};
 ///
 /// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = PostgresStore::connect("postgres://app:secret@db/shop").await?.namespace("shop");
 /// store.migrate().await?;
-/// let purging = store.purge_every(Duration::from_secs(60));
 /// let layer = IdempotencyLayer::new(store);
-/// # drop((layer, purging));
+/// # drop(layer);
 /// # Ok(())
 /// # }
 /// ```
@@ -61,6 +62,13 @@ impl Driver for Postgres {
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = true;
     const RESET: Option<&'static str> = None;
+    // As much as the server reads of one message, less the rest of the statement.
+    const MOST_BYTES: u64 = (1 << 30) - (1 << 20);
+    const PACKET_LIMIT: Option<&'static str> = None;
+
+    fn check(_: &PgConnectOptions) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     fn configure(options: PgConnectOptions, _: &str, _: Duration) -> Result<PgConnectOptions, StoreError> {
         Ok(options)
@@ -75,8 +83,44 @@ impl Driver for Postgres {
         )
     }
 
+    fn catalogue(table: &Table) -> String {
+        let name = format!("to_regclass('{}')", table.quoted('"'));
+        format!(
+            "SELECT 'column'::text, attname::text FROM pg_attribute \
+             WHERE attrelid = {name} AND attnum > 0 AND NOT attisdropped \
+             UNION ALL SELECT 'index'::text, relname::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid \
+             WHERE indrelid = {name}"
+        )
+    }
+
+    fn change_text(table: &str, missing: &Missing) -> String {
+        match missing {
+            Missing::Table(text) => text.clone(),
+            // Those behind wait for no longer than this, and the next try comes later.
+            Missing::Columns(columns) => {
+                let columns: Vec<_> =
+                    columns.iter().map(|column| format!("ADD COLUMN IF NOT EXISTS {column}")).collect();
+                let columns = columns.join(", ");
+                format!("BEGIN; SET LOCAL lock_timeout = 20; ALTER TABLE {table} {columns}; COMMIT")
+            }
+            // It waits for those who write, and they do not wait for it.
+            Missing::Index { name, over } => {
+                format!("CREATE INDEX CONCURRENTLY IF NOT EXISTS \"{name}\" ON {table} {over}")
+            }
+        }
+    }
+
+    fn purging_turn(number: i64) -> Option<Turn> {
+        // A lock of a transaction ends with it, also behind a proxy that shares out sessions.
+        Some(Turn {
+            begin: Some("BEGIN"),
+            take: format!("SELECT pg_try_advisory_xact_lock({number})::int::bigint"),
+            end: "COMMIT".into(),
+        })
+    }
+
     fn refusal(error: &dyn DatabaseError) -> Refusal {
-        use StoreErrorKind::{Full, Misconfigured, Other, Timeout, Unavailable};
+        use StoreErrorKind::{Full, Misconfigured, Other, Timeout, TooLarge, Unavailable};
 
         let code = error.code().unwrap_or_default();
         let (kind, message) = match &*code {
@@ -86,6 +130,7 @@ impl Driver for Postgres {
             "25006" => (Unavailable, "this server is a replica and takes no writes"),
             "57P03" => (Unavailable, "the server is starting or stopping"),
             "53100" => (Full, "the disk is full"),
+            "54000" => (TooLarge, "the record is longer than the database takes: lower the layer's `response_limit`"),
             "55P03" => (Unavailable, "a lock was not to be had in time"),
             "57014" => (Timeout, "the statement was not done in time"),
             "42P01" => (Misconfigured, "the table is missing: call `migrate()`, or run what `schema()` gives"),

@@ -1,55 +1,177 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    iter::repeat,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
-use tokio::{task::JoinHandle, time::sleep};
+use sqlx::{AssertSqlSafe, SqlSafeStr, pool::PoolConnection};
+use tokio::time::sleep;
 
-use crate::store::Operator;
+use crate::value::StoreError;
 
-use super::{SqlStore, driver::Driver, waiting::jitter};
+use super::{
+    Shared, SqlStore,
+    driver::{Driver, Value},
+    error::Trouble,
+    line::unreadable,
+    space::Space,
+    statements::{BATCH, Statement},
+    values::bytes,
+    waiting::jitter,
+};
 
 /// How many records one round removes before it pauses.
 const AT_ONCE: usize = 1000;
 
-/// The pause within a round, so that a large backlog does not crowd out requests.
+/// The pause between two rounds if there is more, so that a large backlog does not crowd out requests.
 const BREATH: Duration = Duration::from_millis(100);
 
+/// Whether and how often a store removes what has expired, once it is used.
+pub(super) struct Purging {
+    every: Option<Duration>,
+    began: AtomicBool,
+}
+
+impl Purging {
+    pub(super) fn new(every: Option<Duration>) -> Self {
+        Self { every, began: AtomicBool::new(false) }
+    }
+}
+
+/// How a process takes its turn at purging a table, so that one of many purges at a time.
+#[derive(Debug)]
+pub struct Turn {
+    /// What begins it.
+    pub(super) begin: Option<&'static str>,
+    /// Reads 1 if it is this one's turn.
+    pub(super) take: String,
+    /// What ends it.
+    pub(super) end: String,
+}
+
 impl<D: Driver> SqlStore<D> {
-    /// Removes expired records in the background, every so often, until what is returned is dropped.
-    ///
-    /// An error ends a round and not the task. One process of many is enough; several do no harm.
-    ///
-    /// # Panics
-    ///
-    /// Outside a Tokio runtime.
-    pub fn purge_every(&self, pause: Duration) -> Purging {
-        let (shared, space) = (Arc::downgrade(&self.shared), self.space.clone());
-        Purging(tokio::spawn(async move {
-            loop {
-                sleep(jitter(pause.max(BREATH))).await;
-                loop {
-                    let Some(shared) = shared.upgrade() else { return };
-                    let store = Self { shared, space: space.clone() };
-                    match store.purge(AT_ONCE).await {
-                        Ok(removed) if removed == AT_ONCE as u64 => sleep(BREATH).await,
-                        _ => break,
-                    }
-                }
+    /// Begins to purge in the background, unless that has begun or is off.
+    pub(super) fn begin_purging(&self) {
+        let Purging { every: Some(every), began } = &self.shared.purging else { return };
+        if !began.load(Relaxed) && !began.swap(true, Relaxed) {
+            tokio::spawn(keep_purging(Arc::downgrade(&self.shared), *every));
+        }
+    }
+
+    /// Removes what has expired, if it is this process' turn; says whether there may be more.
+    async fn purge_in_turn(&self) -> Result<bool, StoreError> {
+        let failed = |error| Trouble::Failed(error).into_error::<D>(false);
+        let Shared { pool, held, writing, .. } = &*self.shared;
+        let _turn = match writing {
+            Some(turns) => turns.acquire().await.ok(),
+            None => None,
+        };
+        let _seat = held.turn(pool).await.map_err(failed)?;
+        let mut connection = self.some_connection().await?;
+        let Some(turn) = D::purging_turn(self.shared.table.lock(b"purge")) else {
+            return self.sweep(&mut connection).await.map_err(failed);
+        };
+        // If this is dropped half-way, or fails, the turn ends with its connection.
+        let mut connection = Closing(Some(connection));
+        let Some(on) = &mut connection.0 else { return Ok(false) };
+        if let Some(begin) = turn.begin {
+            D::run(on, begin.to_owned()).await.map_err(failed)?;
+        }
+        let take = Statement { sql: AssertSqlSafe(turn.take).into_sql_str(), reads: true };
+        let answer = D::ask(on, &take, &[]).await.map_err(failed)?;
+        let is_ours = match answer.rows.first() {
+            Some(row) => D::int(row, 0).map_err(unreadable::<D>)? == Some(1),
+            None => false,
+        };
+        let more = is_ours && self.sweep(on).await.map_err(failed)?;
+        D::run(on, turn.end).await.map_err(failed)?;
+        drop(connection.0.take());
+        Ok(more)
+    }
+
+    /// Removes a round's worth; says whether it was as much as that.
+    async fn sweep(&self, connection: &mut D::Connection) -> sqlx::Result<bool> {
+        let statements = &self.shared.statements;
+        let mut removed = 0;
+        while removed < AT_ONCE {
+            let rows = D::ask(connection, &statements.expired, &[number(BATCH)]).await?.rows;
+            let ids = ids_of::<D>(&rows)?;
+            if ids.is_empty() {
+                return Ok(false);
             }
-        }))
+            let gone = D::ask(connection, &statements.remove, &batch(&ids)).await?.count;
+            if gone == 0 {
+                return Ok(false);
+            }
+            removed += usize::try_from(gone).unwrap_or(AT_ONCE);
+        }
+        Ok(true)
+    }
+
+    /// Removes up to `limit` records that have expired, whoever else does so.
+    pub(super) async fn remove_expired(&self, limit: usize) -> Result<u64, StoreError> {
+        let statements = &self.shared.statements;
+        let mut removed = 0;
+        while removed < limit {
+            let wanted = BATCH.min(limit - removed);
+            let rows = self.rows(&statements.expired, &[number(wanted)]).await?;
+            let ids = ids_of::<D>(&rows).map_err(unreadable::<D>)?;
+            if ids.is_empty() {
+                break;
+            }
+            let gone = self.change(&statements.remove, &batch(&ids)).await?;
+            removed = removed.saturating_add(usize::try_from(gone).unwrap_or(usize::MAX));
+            if gone == 0 {
+                break;
+            }
+        }
+        Ok(removed as u64)
     }
 }
 
-/// The background task of [`SqlStore::purge_every`]; it ends when this is dropped.
-#[must_use = "the task ends when this is dropped"]
-pub struct Purging(JoinHandle<()>);
+/// Ends when the store is dropped or its pool closed. An error ends a round.
+async fn keep_purging<D: Driver>(shared: Weak<Shared<D>>, every: Duration) {
+    loop {
+        sleep(every + jitter(every) / 2).await;
+        loop {
+            let Some(shared) = shared.upgrade().filter(|shared| !shared.pool.is_closed()) else { return };
+            let store = SqlStore { shared, space: Space::default() };
+            if !store.purge_in_turn().await.unwrap_or(false) {
+                break;
+            }
+            drop(store);
+            sleep(BREATH).await;
+        }
+    }
+}
 
-impl Drop for Purging {
+/// A connection that is closed when it is dropped.
+struct Closing<D: Driver>(Option<PoolConnection<D>>);
+
+impl<D: Driver> Drop for Closing<D> {
     fn drop(&mut self) {
-        self.0.abort();
+        if let Some(connection) = &mut self.0 {
+            connection.close_on_drop();
+        }
     }
 }
 
-impl fmt::Debug for Purging {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Purging")
-    }
+/// The ids that were found, in an order in which two that purge at once lock them alike.
+fn ids_of<D: Driver>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
+    let ids: sqlx::Result<Vec<_>> = rows.iter().map(|row| D::bytes(row, 0)).collect();
+    let mut ids: Vec<_> = ids?.into_iter().flatten().collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// A batch is of one length, however few there are.
+fn batch(ids: &[Vec<u8>]) -> Vec<Value<'_>> {
+    ids.iter().chain(ids.last().into_iter().flat_map(repeat)).take(BATCH).map(|id| bytes(id)).collect()
+}
+
+fn number(number: usize) -> Value<'static> {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }

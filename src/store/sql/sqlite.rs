@@ -1,4 +1,4 @@
-use std::{path::Path, time::Duration};
+use std::{fs::OpenOptions, path::Path, time::Duration};
 
 use sqlx::{
     Sqlite,
@@ -13,13 +13,15 @@ use super::{
     driver::{Driver, same_for},
     error::Refusal,
     outbox::{self, outbox_texts},
+    purging::Turn,
+    schema::Missing,
     statements::{Dialect, Texts, texts},
+    table::Table,
 };
 
 /// Keeps records in an SQLite file: durable, for one host, with no server.
 ///
 /// ```
-/// use std::time::Duration;
 /// use tower_idempotency::{IdempotencyLayer, SqliteStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -29,9 +31,8 @@ use super::{
 /// # let path = folder.join("records.db");
 /// let store = SqliteStore::open(&path).await?;
 /// store.migrate().await?;
-/// let purging = store.purge_every(Duration::from_secs(60));
 /// let layer = IdempotencyLayer::new(store);
-/// # drop((layer, purging));
+/// # drop(layer);
 /// # std::fs::remove_dir_all(folder)?;
 /// # Ok(())
 /// # }
@@ -46,6 +47,11 @@ use super::{
 /// locked past the [busy timeout](SqlStoreBuilder::busy_timeout), a verb fails as
 /// [`Unavailable`](crate::StoreErrorKind::Unavailable), which layers answer with 503. A replay only reads, and waits for
 /// no writer.
+///
+/// # Who may read the file
+///
+/// A file that the store creates can be read and written by its owner only (mode 600), and so can the files that SQLite
+/// puts beside it. A file that is there already keeps its mode.
 ///
 /// # Durability
 ///
@@ -80,6 +86,25 @@ impl SqlStoreBuilder<Sqlite> {
     }
 }
 
+/// Refuses memory, in which each connection would have records of its own.
+fn check_place(place: &str) -> Result<(), StoreError> {
+    if place.contains(":memory:") || place.contains("mode=memory") || place.contains("sqlx-in-memory") {
+        let message = "SQLite: records are kept in a file; for memory there is `MemoryStore`";
+        return Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect());
+    }
+    Ok(())
+}
+
+/// Creates a file, if there is none, that only its owner can read. SQLite gives those beside it the same mode, and tells
+/// what is wrong if this fails.
+fn create_private(path: &Path) {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
+}
+
 impl Driver for Sqlite {
     const SCHEMES: &'static [&'static str] = &["sqlite"];
     const DIALECT: Dialect = Dialect {
@@ -95,17 +120,22 @@ impl Driver for Sqlite {
     const LOCKS_BY_NUMBER: bool = false;
     const RESET: Option<&'static str> = None;
 
+    // `SQLITE_MAX_LENGTH`, less the other columns.
+    const MOST_BYTES: u64 = 999_000_000;
+    const PACKET_LIMIT: Option<&'static str> = None;
+
+    fn check(options: &SqliteConnectOptions) -> Result<(), StoreError> {
+        check_place(&options.get_filename().to_string_lossy())
+    }
+
     fn configure(
         options: SqliteConnectOptions,
         url: &str,
         busy_timeout: Duration,
     ) -> Result<SqliteConnectOptions, StoreError> {
-        // Each connection would have records of its own.
-        let in_memory = options.get_filename() == Path::new(":memory:");
-        if in_memory || url.contains(":memory:") || url.contains("mode=memory") {
-            let message = "SQLite: records are kept in a file; for memory there is `MemoryStore`";
-            return Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect());
-        }
+        Self::check(&options)?;
+        check_place(url)?;
+        create_private(options.get_filename());
         Ok(options
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
@@ -117,8 +147,31 @@ impl Driver for Sqlite {
         "BEGIN IMMEDIATE".into()
     }
 
+    fn catalogue(table: &Table) -> String {
+        let arguments = format!("'{}', '{}'", table.name(), table.schema().unwrap_or("main"));
+        format!(
+            "SELECT 'column', name FROM pragma_table_info({arguments}) \
+             UNION ALL SELECT 'index', name FROM pragma_index_list({arguments})"
+        )
+    }
+
+    fn change_text(table: &str, missing: &Missing) -> String {
+        match missing {
+            Missing::Table(text) => text.clone(),
+            Missing::Columns(columns) => {
+                let add = |column| format!("ALTER TABLE {table} ADD COLUMN {column};");
+                columns.iter().map(add).collect::<Vec<_>>().join(" ")
+            }
+            Missing::Index { name, over } => format!("CREATE INDEX IF NOT EXISTS \"{name}\" ON {table} {over}"),
+        }
+    }
+
+    fn purging_turn(_: i64) -> Option<Turn> {
+        None
+    }
+
     fn refusal(error: &dyn DatabaseError) -> Refusal {
-        use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Unavailable};
+        use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, TooLarge, Unavailable};
 
         let code: i32 = error.code().and_then(|code| code.parse().ok()).unwrap_or(0);
         let (kind, message) = match (code, code & 0xff) {
@@ -130,6 +183,7 @@ impl Driver for Sqlite {
             (_, 8) => (Misconfigured, "the file is read-only"),
             (_, 10) => (Unavailable, "the file cannot be read or written"),
             (_, 11 | 26) => (Corrupt, "the file is damaged, or no database"),
+            (_, 18) => (TooLarge, "the record is longer than SQLite takes: lower the layer's `response_limit`"),
             (_, 13) => (Full, "the disk is full"),
             (_, 14) => (Misconfigured, "the file cannot be opened"),
             (_, 1) => (Misconfigured, "the table is missing or another than that of `schema()`"),

@@ -104,6 +104,7 @@ statements! {
     release_as: writes,
     undo_first: writes,
     undo: writes,
+    claim_in: writes,
     issue: writes,
     reissue: writes,
     runs: reads,
@@ -120,8 +121,8 @@ statements! {
 /// The files of a folder.
 macro_rules! texts {
     ($folder:literal) => {
-        texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, undo_first, undo, issue,
-            reissue, runs, inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
+        texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, undo_first, undo, claim_in,
+            issue, reissue, runs, inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
     };
     ($folder:literal: $($name:ident),*) => {
         $crate::store::sql::statements::Texts {

@@ -6,8 +6,8 @@ use crate::value::{Digest, StoreError, StoreErrorKind};
 const MAX_BYTES: usize = 48;
 
 /// The name of the table that records are kept in; checked, since it becomes part of every statement.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Table {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
     schema: Option<Box<str>>,
     name: Box<str>,
 }
@@ -30,6 +30,16 @@ impl Table {
     /// One whose name is written in this crate.
     pub(super) fn named(name: &'static str) -> Self {
         Self { schema: None, name: name.into() }
+    }
+
+    #[cfg(any(feature = "mysql", feature = "sqlite"))]
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
+    #[cfg(any(feature = "mysql", feature = "sqlite"))]
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The name as it stands in statements, in quotes: it may be a word of SQL.

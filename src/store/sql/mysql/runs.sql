@@ -1,1 +1,1 @@
-SELECT 1 FROM {table} WHERE id = ? AND claimant = ? AND state = 'running' AND expires_ms > {now}
+SELECT claimant FROM {table} WHERE id = ? AND state = 'running' AND expires_ms > {now}

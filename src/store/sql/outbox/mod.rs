@@ -61,7 +61,7 @@ impl<D: Driver> Outbox<D> {
     ///
     /// Nothing is asked of the database yet.
     pub fn new(pool: Pool<D>) -> Self {
-        SqlStore::new(pool).outbox()
+        SqlStore::builder().without_purge().pool(pool).outbox()
     }
 
     /// One in another table: `name` or `schema.name`, of letters, digits and underscores.
@@ -86,7 +86,7 @@ impl<D: Driver> Outbox<D> {
 
     /// Creates the table and its indexes, where they are not there. It may be called by several processes at once.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        self.store.create(&self.statements.schema).await
+        self.store.bring_up(&self.table, &self.statements.schema).await
     }
 
     /// Stages a message in the caller's transaction: it is sent if and only if that is committed.

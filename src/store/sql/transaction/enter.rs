@@ -69,7 +69,7 @@ impl<D: Driver> SqlStore<D> {
                 Some(place) => place,
                 None => match Place::take(&self.shared, &id, claim, granted) {
                     Ok(place) => place,
-                    Err(Runner { head, written }) if looks || written => return Ok(refused(&head, claim)),
+                    Err(runner) if looks || runner.written => return Ok(refused(&runner.head, claim)),
                     // It may yet find that the key is settled; whether it is can be seen.
                     Err(_) => {
                         looks = true;
@@ -177,13 +177,15 @@ impl<D: Driver> SqlStore<D> {
         Ok(D::ask(live.connection_mut(), statement, &values).await?.count)
     }
 
-    /// Begins a transaction, on a connection at hand if there is one.
+    /// Begins a transaction, on a connection at hand if there is one and the pool is the store's own: hooks of the
+    /// application's pool see every connection before and after a handler uses it.
     async fn begun(&self, claim: &Claim, place: Place<D>, permits: Permits) -> Result<Live<D>, Trouble> {
+        self.begin_purging();
         let begin = D::begin_text(claim.lease);
-        let at_hand = self.shared.held.take();
+        let at_hand = if self.shared.held.is_own() { self.shared.held.take() } else { None };
         let may_be_cut = at_hand.is_some();
         let connection = match at_hand {
-            Some(connection) => connection,
+            Some(at_hand) => at_hand.connection,
             None => self.connection().await?,
         };
         // From here on a connection that is given up half-way is closed: the pool would not know that it has begun.

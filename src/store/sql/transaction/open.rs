@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use sqlx::{AssertSqlSafe, Database, Error, SqlSafeStr, pool::PoolConnection};
 use sqlx_core::transaction::TransactionManager;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
@@ -14,6 +15,8 @@ use super::{
         Shared,
         driver::{Driver, Value},
         error::{Refusal, Trouble},
+        held::AtHand,
+        line::fits,
         values::{bytes, time},
     },
     running,
@@ -116,16 +119,23 @@ impl<D: Driver> Drop for Live<D> {
         let shared = Arc::clone(&self.shared);
         if !self.ended {
             connection.close_on_drop();
-        } else if let Some(reset) = D::RESET.filter(|_| !shared.held.is_own()) {
-            self.runtime.spawn(async move {
-                match D::run(&mut connection, reset.into()).await {
-                    Ok(()) => shared.held.keep(&shared.pool, connection),
-                    Err(_) => connection.close_on_drop(),
-                }
-            });
-        } else {
-            shared.held.keep(&shared.pool, connection);
+            return;
         }
+        let reset = if shared.held.is_own() { shared.reset.clone() } else { D::RESET.map(str::to_owned) };
+        let Some(reset) = reset else { return give_back(&shared, connection) };
+        self.runtime.spawn(async move {
+            match D::run(&mut connection, reset).await {
+                Ok(()) => give_back(&shared, connection),
+                Err(_) => connection.close_on_drop(),
+            }
+        });
+    }
+}
+
+/// A pool of the application's gets back what its handlers have used, and its hooks run.
+fn give_back<D: Driver>(shared: &Arc<Shared<D>>, connection: PoolConnection<D>) {
+    if shared.held.is_own() {
+        shared.held.keep(&shared.pool, AtHand::new(connection));
     }
 }
 
@@ -143,12 +153,19 @@ impl<D: Driver> Open<D> {
 
     /// The record was inserted first and is updated last: if it is not there to be updated, what was done in between is
     /// not there either.
-    async fn settle(&self, settlement: Settlement) -> Result<Committed, StoreError> {
+    async fn settle(&self, mut settlement: Settlement) -> Result<Committed, StoreError> {
         let Some(mut live) = self.place.end() else {
             return Ok(rolled_back::<D>("the handler keeps the transaction beyond its answer"));
         };
         if !live.is_whole() {
             return Ok(rolled_back::<D>("the handler has left a savepoint open"));
+        }
+        // An answer that the database does not take leaves a tombstone, as it would in lease mode.
+        let length = settlement.payload.as_ref().map_or(0, Bytes::len) as u64;
+        match fits::<D>(live.connection_mut(), length).await {
+            Ok(true) => {}
+            Ok(false) => settlement.payload = None,
+            Err(error) => return failed::<D>(error),
         }
         let claimant = settlement.claimant.to_bytes();
         let payload = Value::Bytes(settlement.payload.as_deref());

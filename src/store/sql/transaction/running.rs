@@ -45,10 +45,15 @@ pub(super) struct Place<D: Database> {
 
 impl<D: Database> Place<D> {
     /// Takes the place, or says who has it.
-    pub(super) fn take(shared: &Arc<Shared<D>>, id: &[u8], claim: &Claim, granted: Granted) -> Result<Self, Runner> {
+    pub(super) fn take(
+        shared: &Arc<Shared<D>>,
+        id: &[u8],
+        claim: &Claim,
+        granted: Granted,
+    ) -> Result<Self, Box<Runner>> {
         let mut running = shared.running.lock();
         if let Some(runner) = running.get(id) {
-            return Err(*runner);
+            return Err(Box::new(*runner));
         }
         let head = Head {
             fingerprint: claim.fingerprint,

@@ -1,0 +1,18 @@
+CREATE TABLE IF NOT EXISTS "idempotency_outbox" (
+    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    topic TEXT NOT NULL,
+    message_key TEXT,
+    headers TEXT,
+    payload BYTEA NOT NULL,
+    created_ms BIGINT NOT NULL,
+    sent_ms BIGINT,
+    attempts BIGINT NOT NULL,
+    due_ms BIGINT NOT NULL,
+    lease_ends_ms BIGINT NOT NULL,
+    relay BYTEA
+);
+
+CREATE INDEX IF NOT EXISTS "idempotency_outbox_due" ON "idempotency_outbox" (sent_ms, seq);
+
+CREATE INDEX IF NOT EXISTS "idempotency_outbox_key" ON "idempotency_outbox" (message_key, sent_ms, seq);

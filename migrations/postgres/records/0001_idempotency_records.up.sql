@@ -1,0 +1,31 @@
+CREATE TABLE IF NOT EXISTS "idempotency_records" (
+    id BYTEA PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    route TEXT NOT NULL,
+    scope TEXT,
+    record_key TEXT NOT NULL,
+    version BIGINT NOT NULL DEFAULT 1,
+    state TEXT NOT NULL,
+    attempt BIGINT NOT NULL,
+    claimant BYTEA NOT NULL,
+    fingerprint BYTEA NOT NULL,
+    caller BYTEA NOT NULL,
+    secret BIGINT NOT NULL DEFAULT 0,
+    origin_caller BYTEA,
+    origin_secret BIGINT NOT NULL DEFAULT 0,
+    caller_is_new BOOLEAN NOT NULL DEFAULT FALSE,
+    trace BYTEA,
+    at_most_once BOOLEAN NOT NULL,
+    takeover BOOLEAN NOT NULL,
+    created_ms BIGINT NOT NULL,
+    changed_ms BIGINT NOT NULL,
+    lease_ends_ms BIGINT NOT NULL,
+    expires_ms BIGINT NOT NULL,
+    token_expires_ms BIGINT,
+    purpose TEXT,
+    principal TEXT,
+    payload BYTEA,
+    note BYTEA
+);
+
+CREATE INDEX IF NOT EXISTS "idempotency_records_due" ON "idempotency_records" (state, expires_ms);

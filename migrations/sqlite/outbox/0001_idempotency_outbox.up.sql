@@ -1,0 +1,18 @@
+CREATE TABLE IF NOT EXISTS "idempotency_outbox" (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    topic TEXT NOT NULL,
+    message_key TEXT,
+    headers TEXT,
+    payload BLOB NOT NULL,
+    created_ms INTEGER NOT NULL,
+    sent_ms INTEGER,
+    attempts INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL,
+    lease_ends_ms INTEGER NOT NULL,
+    relay BLOB
+);
+
+CREATE INDEX IF NOT EXISTS "idempotency_outbox_due" ON "idempotency_outbox" (sent_ms, seq);
+
+CREATE INDEX IF NOT EXISTS "idempotency_outbox_key" ON "idempotency_outbox" (message_key, sent_ms, seq);

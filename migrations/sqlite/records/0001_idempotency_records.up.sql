@@ -1,0 +1,31 @@
+CREATE TABLE IF NOT EXISTS "idempotency_records" (
+    id BLOB NOT NULL PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    route TEXT NOT NULL,
+    scope TEXT,
+    record_key TEXT NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
+    state TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    claimant BLOB NOT NULL,
+    fingerprint BLOB NOT NULL,
+    caller BLOB NOT NULL,
+    secret INTEGER NOT NULL DEFAULT 0,
+    origin_caller BLOB,
+    origin_secret INTEGER NOT NULL DEFAULT 0,
+    caller_is_new BOOLEAN NOT NULL DEFAULT FALSE,
+    trace BLOB,
+    at_most_once BOOLEAN NOT NULL,
+    takeover BOOLEAN NOT NULL,
+    created_ms INTEGER NOT NULL,
+    changed_ms INTEGER NOT NULL,
+    lease_ends_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    token_expires_ms INTEGER,
+    purpose TEXT,
+    principal TEXT,
+    payload BLOB,
+    note BLOB
+);
+
+CREATE INDEX IF NOT EXISTS "idempotency_records_due" ON "idempotency_records" (state, expires_ms);

@@ -1,0 +1,146 @@
+//! The table: created by `migrate`, by the files of the package, and brought up from an older one.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use sqlx::Pool;
+use tower_idempotency::{
+    StoreErrorKind,
+    store::{Claimed, SqlStore, Store},
+};
+
+use crate::{
+    lab::Lab,
+    races::{claim, key},
+};
+
+/// A text that describes everything that is in the database, line by line.
+type Catalogue = &'static str;
+
+/// The files do what `migrate` does, for the records and for the outbox, and take it back.
+pub(crate) async fn the_files_of_the_package<D: Lab>(pool: Pool<D>, folder: &str, catalogue: Catalogue) {
+    let file = |what: &str, direction: &str| {
+        let name = format!(
+            "migrations/{folder}/{what}/{:04}_idempotency_{what}.{direction}.sql",
+            SqlStore::<D>::SCHEMA_VERSION
+        );
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+    };
+    let store = SqlStore::<D>::new(pool.clone());
+    assert_eq!(file("records", "up"), store.schema());
+    assert_eq!(file("outbox", "up"), store.outbox().schema());
+    let empty = D::lines(&pool, catalogue).await;
+
+    store.migrate().await.unwrap();
+    store.outbox().migrate().await.unwrap();
+    let migrated = D::lines(&pool, catalogue).await;
+    assert!(migrated.len() > empty.len(), "{migrated:?}");
+    for what in ["records", "outbox"] {
+        D::say(&pool, &file(what, "down")).await;
+    }
+    assert_eq!(D::lines(&pool, catalogue).await, empty);
+
+    for what in ["records", "outbox"] {
+        D::say(&pool, &file(what, "up")).await;
+    }
+    assert_eq!(D::lines(&pool, catalogue).await, migrated);
+    store.migrate().await.unwrap();
+    store.outbox().migrate().await.unwrap();
+    assert_eq!(D::lines(&pool, catalogue).await, migrated);
+}
+
+/// Another process starts while a handler has a transaction open that has written to the tables.
+pub(crate) async fn a_start_beside_a_long_transaction<D: Lab>(holder: Pool<D>, store: SqlStore<D>, start: SqlStore<D>) {
+    store.migrate().await.unwrap();
+    store.outbox().migrate().await.unwrap();
+    let held = hold(&holder).await;
+    let began = Instant::now();
+    start.migrate().await.unwrap();
+    start.outbox().migrate().await.unwrap();
+    let took = began.elapsed();
+    println!("a start beside a long transaction took {took:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    drop(held);
+}
+
+/// A connection with an open transaction that has written a record.
+async fn hold<D: Lab>(pool: &Pool<D>) -> sqlx::pool::PoolConnection<D> {
+    assert_eq!(pool.options().get_max_connections(), 1, "the next statement goes over the same connection");
+    D::say(pool, if D::NAME == "SQLite" { "BEGIN IMMEDIATE" } else { "BEGIN" }).await;
+    D::say(pool, &old_row("held")).await;
+    let mut connection = pool.acquire().await.unwrap();
+    connection.close_on_drop();
+    connection
+}
+
+/// What an older process writes, which knows neither `trace` nor what else has a default.
+fn old_row(name: &str) -> String {
+    format!(
+        "INSERT INTO idempotency_records (id, namespace, route, record_key, state, attempt, claimant, fingerprint, caller, \
+         at_most_once, takeover, created_ms, changed_ms, lease_ends_ms, expires_ms) VALUES \
+         ('{name}', '', '/', '{name}', 'running', 1, '', '', '', FALSE, FALSE, 0, 0, 0, 0)"
+    )
+}
+
+/// A table of an older version gets what it lacks while older processes go on, and while a transaction holds it: that one
+/// is waited for, and nobody waits behind.
+pub(crate) async fn a_table_that_lacks_something<D: Lab>(
+    holder: Pool<D>,
+    store: SqlStore<D>,
+    catalogue: Catalogue,
+    drop_index: &str,
+) {
+    store.migrate().await.unwrap();
+    let pool = store.pool().clone();
+    let whole = sorted(D::lines(&pool, catalogue).await);
+    D::say(&pool, "ALTER TABLE idempotency_records DROP COLUMN trace").await;
+    D::say(&pool, drop_index).await;
+    let error = store.claim(&key("early"), &claim()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+
+    let held = hold(&holder).await;
+    let migration = tokio::spawn({
+        let store = store.clone();
+        async move { store.migrate().await }
+    });
+    let (began, mut slowest) = (Instant::now(), Duration::ZERO);
+    if D::NAME != "SQLite" {
+        for n in 0.. {
+            let sent = Instant::now();
+            D::say(&pool, &old_row(&format!("beside-{n}"))).await;
+            slowest = slowest.max(sent.elapsed());
+            if began.elapsed() > Duration::from_secs(2) {
+                break;
+            }
+        }
+        println!("the slowest statement of an older process beside a migration took {slowest:?}");
+        assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+        assert!(!migration.is_finished());
+    }
+    drop(held);
+    migration.await.unwrap().unwrap();
+    if D::NAME != "SQLite" {
+        // SQLite adds a column to the text of the table.
+        assert_eq!(sorted(D::lines(&pool, catalogue).await), whole);
+    }
+    assert!(matches!(store.claim(&key("late"), &claim()).await.unwrap(), Claimed::Granted(_)));
+    D::say(&pool, &old_row("after")).await;
+}
+
+/// The place of a column within its table does not matter.
+fn sorted(mut lines: Vec<String>) -> Vec<String> {
+    lines.sort_unstable();
+    lines
+}
+
+/// A table of somebody else's is not made one of records.
+pub(crate) async fn another_table_is_left_alone<D: Lab>(pool: Pool<D>) {
+    D::say(&pool, "CREATE TABLE others (id BIGINT)").await;
+    let store = SqlStore::<D>::builder().table("others").unwrap().pool(pool);
+    let error = store.migrate().await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
+    assert!(error.to_string().contains("`schema()`"), "{error}");
+}
