@@ -182,7 +182,8 @@ fn stalls() {
     for run in 0..runs {
         let hand = Hand::default();
         hand.0.store(1_000_000, Relaxed);
-        let store = MemoryStore::builder().capacity(2 * MILLION as usize).max_bytes(usize::MAX).clock(hand.clone()).build();
+        let store =
+            MemoryStore::builder().capacity(2 * MILLION as usize).max_bytes(usize::MAX).clock(hand.clone()).build();
         let mut number = 0;
         for (phase, worst) in worst.iter_mut().enumerate() {
             let count = if phase < 2 { MILLION } else { MILLION / 2 };
