@@ -73,6 +73,7 @@ pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// Everything that a layer was told, and the engine that does it.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for a call of the builder")]
 pub(crate) struct Exchange {
     pub(crate) engine: Arc<Engine>,
     pub(crate) policy: Policy,
