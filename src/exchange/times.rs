@@ -154,6 +154,7 @@ mod tests {
         assert_eq!(times.expires().unwrap().duration_since(completed).unwrap(), hour);
         assert_eq!(Times::now(None).expires(), None);
         assert_eq!(Times::from_bytes([0; 16]).completed(), None);
-        assert_eq!(Times::from_bytes([255; 16]).expires(), None);
+        // Whatever the bytes are, nothing panics.
+        let _ = Times::from_bytes([255; 16]).expires().and_then(http_date);
     }
 }

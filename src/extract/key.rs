@@ -13,6 +13,8 @@
 //! # drop((by_header, by_order, by_content));
 //! ```
 
+#[cfg(feature = "axum")]
+mod parameters;
 mod place;
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -25,6 +27,8 @@ use super::json;
 use super::{pairs, structured};
 use crate::value::{KeyError, check_key};
 
+#[cfg(feature = "axum")]
+pub use self::parameters::PathParameters;
 pub use super::into::IntoKeyExtractor;
 
 /// Takes the key out of a request. Made by the functions of this module.
@@ -99,38 +103,6 @@ pub fn path(parameters: impl PathParameters) -> KeyExtractor {
     let names = parameters.names();
     assert!(!names.is_empty(), "key::path([]): no parameter of the route is named");
     KeyExtractor(Source::Path(names.into()))
-}
-
-/// Names parameters of a route, for [`path`]: one name, or an array or a slice of names.
-#[cfg(feature = "axum")]
-pub trait PathParameters: sealed::PathParameters {}
-
-#[cfg(feature = "axum")]
-impl<T: sealed::PathParameters> PathParameters for T {}
-
-#[cfg(feature = "axum")]
-mod sealed {
-    pub trait PathParameters {
-        fn names(self) -> Vec<Box<str>>;
-    }
-
-    impl PathParameters for &str {
-        fn names(self) -> Vec<Box<str>> {
-            vec![self.into()]
-        }
-    }
-
-    impl PathParameters for &[&str] {
-        fn names(self) -> Vec<Box<str>> {
-            self.iter().map(|name| (*name).into()).collect()
-        }
-    }
-
-    impl<const N: usize> PathParameters for [&str; N] {
-        fn names(self) -> Vec<Box<str>> {
-            self.as_slice().names()
-        }
-    }
 }
 
 /// The key is what the closure takes out of the request's head. `Ok(None)` means that there is none.

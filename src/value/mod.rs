@@ -10,6 +10,7 @@ mod event;
 mod fingerprint;
 mod identity;
 mod judge;
+mod keep;
 mod key;
 mod payload;
 mod policy;
@@ -32,9 +33,10 @@ pub(crate) use self::{
     child::child_key,
     compact::CompactDigest,
     digest::{Digest, hex, labelled_digest},
+    keep::is_undone,
     key::check_key,
     payload::is_failure,
-    policy::{Retain, Wishes, is_undone},
+    policy::{Retain, Wishes},
     unseen::Unseen,
 };
 pub use self::{
@@ -44,9 +46,10 @@ pub use self::{
     fingerprint::{Fingerprint, FingerprintBuilder},
     identity::{Caller, Claimant, Origin},
     judge::{Granted, Head, Mismatch, Verdict, judge},
+    keep::{Answer, Keep},
     key::RecordKey,
     payload::Payload,
-    policy::{AfterCrash, Answer, Keep, OnDuplicate, Policy, WhileRunning},
+    policy::{AfterCrash, OnDuplicate, Policy, WhileRunning},
     record::{Entry, Filter, Record, State},
     refusal::Refusal,
     reply::{Duplicate, KeptAnswer, Reply},

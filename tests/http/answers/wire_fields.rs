@@ -80,7 +80,7 @@ async fn a_kept_401_keeps_its_challenge() {
         ("Digest nonce=\"a\"", false),
     ] {
         let lab = Lab::new(
-            |layer| layer.policy(Policy::replay().keep(Keep::Everything)),
+            |layer| layer.unscoped().policy(Policy::replay().keep(Keep::Everything)),
             move |_| (StatusCode::UNAUTHORIZED, [("www-authenticate", challenge)]),
         );
         assert!(Whole::of(lab.ask().await).await.has("www-authenticate"));

@@ -1,0 +1,157 @@
+use std::{fmt, sync::Arc};
+
+use http::{HeaderMap, StatusCode};
+
+/// Which answers are kept for duplicates.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Keep {
+    /// 2xx and 3xx.
+    ///
+    /// A redirection to a login page counts as success too, and would spend a form's token. For forms behind a login, keep less:
+    ///
+    /// ```
+    /// use http::{StatusCode, header::LOCATION};
+    /// use tower_idempotency::Keep;
+    ///
+    /// let but_no_login = Keep::when(|answer| {
+    ///     let to_login = answer.headers().get(LOCATION).is_some_and(|to| to.as_bytes().starts_with(b"/login"));
+    ///     answer.status().is_success() || (answer.status() == StatusCode::SEE_OTHER && !to_login)
+    /// });
+    /// # drop(but_no_login);
+    /// ```
+    Success,
+    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425,
+    /// 426, 428, 429 and 431.
+    Final,
+    /// Every answer, and panics.
+    Everything,
+    /// Every answer, and panics, but for these statuses: see [`everything_but`](Self::everything_but).
+    EverythingBut(Arc<[StatusCode]>),
+    /// Those that the closure says.
+    When(Arc<dyn Fn(&Answer<'_>) -> bool + Send + Sync>),
+}
+
+impl Keep {
+    /// Keeps the answers for which `keep` says so. If it panics, the handler is taken to have panicked.
+    ///
+    /// ```
+    /// use tower_idempotency::{Keep, Policy};
+    ///
+    /// let policy = Policy::replay().keep(Keep::when(|answer| !answer.status().is_server_error()));
+    /// # drop(policy);
+    /// ```
+    pub fn when(keep: impl Fn(&Answer<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self::When(Arc::new(keep))
+    }
+
+    /// Keeps every answer, and panics, but for those statuses that say that nothing was run.
+    ///
+    /// A handler that ran and answers with one of them says so with [`Operation::keep`](crate::Operation::keep).
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use tower_idempotency::{Keep, Policy};
+    ///
+    /// let policy = Policy::replay().keep(Keep::everything_but([StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND]));
+    /// # drop(policy);
+    /// ```
+    pub fn everything_but(statuses: impl IntoIterator<Item = StatusCode>) -> Self {
+        Self::EverythingBut(statuses.into_iter().collect())
+    }
+
+    pub(crate) fn keeps(&self, answer: &Answer<'_>) -> bool {
+        let status = answer.status();
+        let success = status.is_success() || status.is_redirection();
+        match self {
+            Self::Success => success,
+            Self::Final => success || (status.is_client_error() && !is_passing(status)),
+            Self::Everything => true,
+            Self::EverythingBut(statuses) => !statuses.contains(&status),
+            Self::When(keep) => keep(answer),
+        }
+    }
+}
+
+impl fmt::Debug for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Success => "Success",
+            Self::Final => "Final",
+            Self::Everything => "Everything",
+            Self::EverythingBut(_) => "EverythingBut(..)",
+            Self::When(_) => "When(..)",
+        })
+    }
+}
+
+/// 4xx that say nothing about the operation itself: other credentials, another moment or another form may help.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403 | 407 | 408 | 412 | 413 | 415 | 421 | 423..=426 | 428 | 429 | 431)
+}
+
+/// Answers that say that nothing began: the caller has to prove who it is first, or to come later.
+pub(crate) fn is_undone(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 407 | 429)
+}
+
+/// An answer of the handler's, whole, for the decision whether to keep it.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a [u8],
+    pub(crate) trailers: Option<&'a HeaderMap>,
+}
+
+impl<'a> Answer<'a> {
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The headers, all of them.
+    #[must_use]
+    pub fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// The body. It is empty where the body is not held: a stream, or more than the limit.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// The trailers.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&'a HeaderMap> {
+        self.trailers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeps(keep: &Keep, status: u16) -> bool {
+        let status = StatusCode::from_u16(status).unwrap();
+        keep.keeps(&Answer { status, headers: &HeaderMap::new(), body: b"", trailers: None })
+    }
+
+    #[test]
+    fn what_is_kept_by_status() {
+        for status in [200, 201, 204, 303] {
+            assert!(keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
+        }
+        for status in [400, 402, 404, 405, 409, 410, 422, 451] {
+            assert!(!keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
+        }
+        for status in [401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 503] {
+            assert!(!keeps(&Keep::Final, status) && keeps(&Keep::Everything, status), "{status}");
+        }
+        assert!(keeps(&Keep::when(|answer| answer.status() == 418), 418));
+        let but = Keep::everything_but([StatusCode::NOT_FOUND]);
+        assert!(keeps(&but, 500) && keeps(&but, 400) && !keeps(&but, 404));
+    }
+}
