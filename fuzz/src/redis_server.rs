@@ -38,10 +38,11 @@ impl Server {
             [b"INFO"] => text(b"redis_version:7.0.0\r\n"),
             [b"MULTI"] => Value::Okay,
             // A glance asks for the head, a page for all of it.
-            [b"EXEC"] => match std::mem::take(&mut kept.glanced) {
-                true => Value::Array(vec![head(&kept), Value::Int(kept.left)]),
-                false => Value::Array(vec![value(), Value::Int(kept.left), Value::Int(kept.expires)]),
-            },
+            [b"EXEC"] if kept.glanced => {
+                kept.glanced = false;
+                Value::Array(vec![head(&kept), Value::Int(kept.left)])
+            }
+            [b"EXEC"] => Value::Array(vec![value(), Value::Int(kept.left), Value::Int(kept.expires)]),
             [b"GET", _] => value(),
             [b"PTTL", _] => Value::Int(kept.left),
             [b"PEXPIRETIME", _] => Value::Int(kept.expires),
