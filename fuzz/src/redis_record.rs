@@ -171,6 +171,8 @@ pub fn comes_back(bytes: &[u8]) {
     let mut claim = Claim::new(lease, horizon);
     (claim.fingerprint, claim.caller, claim.at_most_once) = (fingerprint, caller, choices.flip());
     (claim.note, claim.issued) = (Bytes::copy_from_slice(choices.bytes(255)), binding.clone());
+    // What is issued has no secret, and none of a claim from outside can be looked at without its own.
+    let secret = if binding.is_some() { SecretNumber::NONE } else { secret };
     (claim.secret, claim.trace) = (secret, trace);
     HOUSE.with(|(server, store)| {
         *server.kept() = Kept::default();
