@@ -13,6 +13,8 @@ pub mod callers {}
 pub mod shutdown {}
 
 /// Payment callbacks and webhooks.
+#[cfg(feature = "presets")]
+#[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 #[doc = include_str!("../docs/callbacks.md")]
 pub mod callbacks {}
 

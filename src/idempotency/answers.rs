@@ -9,17 +9,19 @@ use super::IdempotencyLayer;
 use crate::exchange::RefusedRequest;
 
 impl IdempotencyLayer {
-    /// Asks whether a request is from whom it says it is, before anything is claimed for it: one step that sees the head and the
-    /// raw bytes of the body, and may refuse in the sender's own word. Default: nothing is asked.
+    /// Asks whether a request is from whom it says it is, before anything is claimed for it: one step that sees the
+    /// head and the raw bytes of the body, and may refuse in the sender's own word. Default: nothing is asked.
     ///
     /// This is the place for signatures of callbacks and webhooks. In front of the claim, nobody can have an identifier
     /// remembered as done before its sender uses it; and a redelivery, which is signed anew, is verified like the first
-    /// delivery. `Err` is sent as it is, reported as [`Event::Unverified`](crate::Event::Unverified), and leaves no record.
+    /// delivery. `Err` is sent as it is, reported as [`Event::Unverified`](crate::Event::Unverified), and leaves no
+    /// record.
     ///
     /// Every request of the protected [methods](Self::methods) is verified, one that is let through without a key too
     /// ([`optional`](Self::optional)). A key in the head is looked for before, so a request without one is refused as
-    /// such. What [`skip_if`](Self::skip_if) and its kind leave out is not verified. The head is cloned for the closure. If the client leaves meanwhile, the step is dropped, and nothing has
-    /// happened. A panic reaches the caller of the service, and nothing is claimed.
+    /// such. What [`skip_if`](Self::skip_if) and its kind leave out is not verified. The head is cloned for the
+    /// closure. If the client leaves meanwhile, the step is dropped, and nothing has happened. A panic reaches the
+    /// caller of the service, and nothing is claimed.
     ///
     /// ```
     /// use axum::{Router, body::{Body, Bytes}, http::{Request, Response, StatusCode, request::Parts}, routing::post};
@@ -59,8 +61,8 @@ impl IdempotencyLayer {
 
     /// Sets the header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
     ///
-    /// A first answer never has it: if the handler passes on the answer of another service that replayed it, the mark is
-    /// taken off.
+    /// A first answer never has it: if the handler passes on the answer of another service that replayed it, the mark
+    /// is taken off.
     pub fn marker(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.marker = Some(name))
     }
@@ -79,18 +81,19 @@ impl IdempotencyLayer {
 
     /// Sets the header that says until when an answer is kept, on the answer itself and on every replay. Default: none.
     ///
-    /// From then on the same key runs again. The value is a date as in `Date` (RFC 9110, section 5.6.7), by the clock of
-    /// the process that ran the request; the store counts by its own clock, so leave a margin of a few seconds. A record
-    /// that was settled by hand ([`Payload`](crate::Payload)) has no such header.
+    /// From then on the same key runs again. The value is a date as in `Date` (RFC 9110, section 5.6.7), by the clock
+    /// of the process that ran the request; the store counts by its own clock, so leave a margin of a few seconds. A
+    /// record that was settled by hand ([`Payload`](crate::Payload)) has no such header.
     pub fn expires_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.expires_header = Some(name))
     }
 
-    /// Adds the fields that SDKs obey before they look at the status, `Stripe-Should-Retry` and `X-Should-Retry`: `true`
-    /// on a refusal that passes, `false` on one that does not and on the replay of a kept failure. Default: off.
+    /// Adds the fields that SDKs obey before they look at the status, `Stripe-Should-Retry` and `X-Should-Retry`:
+    /// `true` on a refusal that passes, `false` on one that does not and on the replay of a kept failure. Default: off.
     ///
-    /// Stripe's own SDKs read the first, those that Stainless generates (such as OpenAI's) the second. Without them, such
-    /// a client repeats every 409 several times, whether or not it can ever pass. A field that the answer has already is left alone.
+    /// Stripe's own SDKs read the first, those that Stainless generates (such as OpenAI's) the second. Without them,
+    /// such a client repeats every 409 several times, whether or not it can ever pass. A field that the answer has
+    /// already is left alone.
     pub fn sdk_hints(self) -> Self {
         self.with(|exchange| exchange.sdk_hints = true)
     }
@@ -106,7 +109,8 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.problem_link = true)
     }
 
-    /// Sets the member `instance` of each problem document, which names this occurrence (RFC 9457, section 3.1.5). Default: none.
+    /// Sets the member `instance` of each problem document, which names this occurrence (RFC 9457, section 3.1.5).
+    /// Default: none.
     ///
     /// ```
     /// use tower_idempotency::{IdempotencyLayer, MemoryStore};

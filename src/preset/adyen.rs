@@ -10,14 +10,14 @@ const RETENTION: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
 /// Adyen's standard webhooks in JSON: `pspReference`, `eventCode` and `success` of the one item.
 ///
-/// Success is any 2xx; accounts of old also read the word `[accepted]`, which a duplicate receives. Adyen sends anything
-/// else again for 30 days: after 2, 5, 10, 15 and 30 minutes, 1, 2 and 4 hours, then every 8 hours. So records are kept
-/// for 32 days.
+/// Success is any 2xx; accounts of old also read the word `[accepted]`, which a duplicate receives. Adyen sends
+/// anything else again for 30 days: after 2, 5, 10, 15 and 30 minutes, 1, 2 and 4 hours, then every 8 hours. So records
+/// are kept for 32 days.
 ///
 /// Adyen has no identifier of its own for an event. It names `pspReference` with `eventCode` as what duplicates have in
 /// common, and a failure that is followed by a success of the same event differs in `success`. The signature
-/// (`additionalData.hmacSignature`) covers these three, the merchant's account and reference, and the amount, and no other
-/// member: the handler must not act upon any other without asking Adyen. Webhooks of other kinds (platforms,
+/// (`additionalData.hmacSignature`) covers these three, the merchant's account and reference, and the amount, and no
+/// other member: the handler must not act upon any other without asking Adyen. Webhooks of other kinds (platforms,
 /// reports) have an `id` or a type of their own, so they need another key.
 ///
 /// Adyen publishes no limit for the body; the [layer's own](crate::Policy::request_limit) holds.

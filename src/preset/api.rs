@@ -9,15 +9,18 @@ use crate::{Keep, Policy, Preset, Refusal, RefusedRequest, key};
 /// For an API of one's own that keeps Stripe's convention, so that Stripe's SDKs and their like can be its clients:
 /// `Idempotency-Key`, up to 255 bytes, and what ran is kept for 24 hours, errors of the server among it.
 ///
-/// - Every answer and a panic (500) are kept, except those that say that nothing was run: 400, 401, 403, 404, 405, 413, 415, 422 and
+/// - Every answer and a panic (500) are kept, except those that say that nothing was run: 400, 401, 403, 404, 405, 413,
+///   415, 422 and
 ///   429. A handler that ran and answers with one of these says so with [`Operation::keep`](crate::Operation::keep).
 /// - Refusals have Stripe's shape, `{"error": {"type", "code", "message"}}`, with the statuses that its SDKs turn into
 ///   their own errors: a reused key is 400 `idempotency_error`, a key in use is 409 with the code
 ///   `idempotency_key_in_use`.
 /// - `Stripe-Should-Retry` and `X-Should-Retry` say whether a repeat is of any use
-///   ([`sdk_hints`](crate::IdempotencyLayer::sdk_hints)), so that an SDK does not repeat a kept 500 or a refusal that never passes.
+///   ([`sdk_hints`](crate::IdempotencyLayer::sdk_hints)), so that an SDK does not repeat a kept 500 or a refusal that
+///   never passes.
 ///
-/// Source: "Idempotent requests" and "Errors", Stripe's API reference; the retry rules of stripe-python and stripe-node.
+/// Source: "Idempotent requests" and "Errors", Stripe's API reference; the retry rules of stripe-python and
+/// stripe-node.
 pub fn stripe_api() -> Preset {
     const NOTHING_RAN: [StatusCode; 9] = [
         StatusCode::BAD_REQUEST,
@@ -66,12 +69,12 @@ fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
     response
 }
 
-/// For an API of one's own, to the letter of draft-ietf-httpapi-idempotency-key-header-07: the key is a Structured Field
-/// string and required (sections 2.1 and 2.7), the fingerprint is of the whole request (2.4), and a retry gets the result
-/// of the first, "success or an error" (2.6).
+/// For an API of one's own, to the letter of draft-ietf-httpapi-idempotency-key-header-07: the key is a Structured
+/// Field string and required (sections 2.1 and 2.7), the fingerprint is of the whole request (2.4), and a retry gets
+/// the result of the first, "success or an error" (2.6).
 ///
-/// The draft asks that the expiry of keys be published (2.5.2): say in your documentation that it is 24 hours, or what you
-/// set it to. Bare keys, which most clients send today, are refused.
+/// The draft asks that the expiry of keys be published (2.5.2): say in your documentation that it is 24 hours, or what
+/// you set it to. Bare keys, which most clients send today, are refused.
 pub fn ietf_draft() -> Preset {
     Preset::new(|layer| {
         layer.key(key::header("Idempotency-Key").strict()).policy(Policy::replay().keep(Keep::Everything))

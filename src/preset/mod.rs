@@ -5,12 +5,12 @@
 //!
 //! For callbacks and webhooks:
 //!
-//! - A duplicate of a delivery that succeeded receives the platform's own word of success, so that it is not sent again.
-//!   Success is 2xx only: no platform here follows a redirection.
-//! - A duplicate of one that still runs receives the platform's own "send it again", and not the word of success, since the
-//!   first may fail yet.
-//! - A handler that fails releases the key, so that the next delivery runs. If the layer is told to keep failures, a duplicate
-//!   receives the failure again.
+//! - A duplicate of a delivery that succeeded receives the platform's own word of success, so that it is not sent
+//!   again. Success is 2xx only: no platform here follows a redirection.
+//! - A duplicate of one that still runs receives the platform's own "send it again", and not the word of success, since
+//!   the first may fail yet.
+//! - A handler that fails releases the key, so that the next delivery runs. If the layer is told to keep failures, a
+//!   duplicate receives the failure again.
 //! - Redeliveries differ in their bytes (a new time stamp, nonce, signature, ciphertext), so there is no fingerprint,
 //!   except for senders that sign the body and not the identifier; and senders prove themselves in the request, so
 //!   all callers are one.
@@ -20,10 +20,10 @@
 //!
 //! # What is left to you
 //!
-//! **A preset verifies no signature.** Do that with [`verify`](crate::IdempotencyLayer::verify), which sees the raw bytes
-//! before anything is claimed: otherwise anybody can have an identifier remembered as done before the platform sends it.
-//! `examples/signed_callbacks` has the verification for five platforms. The handler still has to check that the amount
-//! and the order are what you expect.
+//! **A preset verifies no signature.** Do that with [`verify`](crate::IdempotencyLayer::verify), which sees the raw
+//! bytes before anything is claimed: otherwise anybody can have an identifier remembered as done before the platform
+//! sends it. `examples/signed_callbacks` has the verification for five platforms. The handler still has to check that
+//! the amount and the order are what you expect.
 //!
 //! ```
 //! use std::future::ready;

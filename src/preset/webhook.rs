@@ -18,15 +18,16 @@ pub fn stripe_webhook() -> Preset {
 
 /// Standard Webhooks: the header `webhook-id`, or `svix-id`, which is the same in all deliveries of a message.
 ///
-/// Success is any 2xx. The example schedule of the specification goes on for more than 75 hours, and some senders go on for
-/// longer: then lengthen the [retention](crate::IdempotencyLayer::retention).
+/// Success is any 2xx. The example schedule of the specification goes on for more than 75 hours, and some senders go on
+/// for longer: then lengthen the [retention](crate::IdempotencyLayer::retention).
 ///
-/// Svix, whose libraries many senders use, sends `svix-id`, `svix-timestamp` and `svix-signature` by default. Its libraries
-/// verify these names first, and those of the specification verify `webhook-id`. A signature covers one identifier, so a
-/// request that has both headers with different values is refused (400 `key-invalid`): otherwise anybody could add a header
-/// to a captured delivery and have it run again.
+/// Svix, whose libraries many senders use, sends `svix-id`, `svix-timestamp` and `svix-signature` by default. Its
+/// libraries verify these names first, and those of the specification verify `webhook-id`. A signature covers one
+/// identifier, so a request that has both headers with different values is refused (400 `key-invalid`): otherwise
+/// anybody could add a header to a captured delivery and have it run again.
 ///
-/// The specification recommends payloads of less than 20 kB; the [layer's own](crate::Policy::request_limit) limit holds.
+/// The specification recommends payloads of less than 20 kB; the [layer's own](crate::Policy::request_limit) limit
+/// holds.
 ///
 /// Source: the Standard Webhooks specification; "Verifying webhooks manually", Svix's documentation.
 pub fn standard_webhooks() -> Preset {

@@ -224,14 +224,15 @@ pub enum OnDuplicate {
     Reject,
     /// An answer of one's own, in place of a kept success.
     ///
-    /// A kept failure (4xx or 5xx) is replayed as it was: whoever reads the answer as a word of success must not receive it for
-    /// something that failed.
+    /// A kept failure (4xx or 5xx) is replayed as it was: whoever reads the answer as a word of success must not receive
+    /// it for something that failed.
     Respond(Reply),
     /// The duplicate reaches the handler, which finds in its [`Operation`](crate::Operation) that it
     /// [is one](crate::Operation::is_duplicate), with [what was kept](crate::Operation::kept).
     ///
-    /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the duplicate, so
-    /// several of them run at the same time: the handler must only read.
+    /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the duplicate,
+    /// so several of them run at the same time: the handler must only read. In transaction mode there is no transaction for
+    /// it, so the handler looks at its `Operation` before it takes one.
     PassThrough,
 }
 

@@ -58,6 +58,8 @@ mod routes;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod secrets;
 mod settings;
+#[cfg(all(feature = "axum", feature = "presets"))]
+mod signed;
 #[cfg(feature = "axum")]
 mod sockets;
 #[cfg(feature = "axum")]

@@ -8,7 +8,8 @@ use axum::{
     http::{HeaderValue, Response, header},
 };
 use tokio::time::advance;
-use tower_idempotency::{IdempotencyLayer, KeyError, Policy, Refusal, key, scope};
+use tower::service_fn;
+use tower_idempotency::{IdempotencyLayer, KeyError, MemoryStore, Policy, Refusal, RequestBody, Tokens, key, scope};
 
 use crate::{
     answers::lab::{Lab, Whole, as_it_is},
@@ -107,6 +108,25 @@ async fn advice_for_the_service_is_not_for_clients() {
         detail(|layer| layer.scope(scope::extension(|user: &String| user.clone())), post("/run", "k", "")).await;
     assert!(!scoped.contains('`') && !scoped.contains("layer"), "{scoped}");
     assert!(Refusal::ScopeMissing.advice().unwrap().contains("`scope::extension`"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_token_belongs() {
+    let tokens = Tokens::new(MemoryStore::new()).layer("order").header("X-Order-Token").field("order_token");
+    let service = tower::Layer::layer(
+        &tokens,
+        service_fn(async |_: http::Request<RequestBody<Body>>| {
+            Ok::<_, std::convert::Infallible>(Response::new(Body::empty()))
+        }),
+    );
+    let refused = tower::ServiceExt::oneshot(service, bare("/run")).await.unwrap();
+    let refused = see(refused).await;
+    assert_eq!(refused.problem(), "token-missing");
+    assert!(
+        refused.body.contains("It belongs in the header `X-Order-Token` or the form field `order_token`."),
+        "{}",
+        refused.body
+    );
 }
 
 /// `retryable`, `Retry-After`, and the hints.
