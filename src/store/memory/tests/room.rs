@@ -1,6 +1,6 @@
 //! What records keep is bounded in bytes as well, and nothing that counts is dropped for it.
 
-use bytes::Bytes;
+use std::collections::HashMap;
 
 use super::*;
 use crate::{
@@ -114,40 +114,72 @@ fn what_is_gone_at_once_needs_no_room() {
     assert_eq!((store.kept(), store.bytes()), (0, 0));
 }
 
-#[test]
-fn every_byte_is_given_back() {
-    let (store, clock) = bounded(100 * KIB);
-    let mut random = Random(11);
-    for _ in 0..20_000 {
-        let name = random.below(60);
+/// A store that is always full, or nearly so, and what was settled in it: until when, and with how many bytes.
+struct Crowded {
+    store: MemoryStore,
+    clock: Manual,
+    random: Random,
+    settled: HashMap<u64, (u64, usize)>,
+}
+
+impl Crowded {
+    fn step(&mut self) {
+        let (store, name) = (self.store.clone(), self.random.below(60));
+        if self.random.below(8) == 0 {
+            let issue = Issue::new(Binding::new("p", Some("ann")), ms(self.random.below(99)));
+            let _ = try_now(store.issue(&key(name), &issue));
+        }
         let claim = Claim {
-            note: vec![0; usize::try_from(random.below(2000)).unwrap()].into(),
+            note: vec![0; usize::try_from(self.random.below(2000)).unwrap()].into(),
             caller: caller(1),
-            trace: (random.below(2) == 0).then(|| TraceContext::new([1; 16], [1; 8], 1)),
-            ..claim(random.below(20), random.below(500))
+            trace: (self.random.below(2) == 0).then(|| TraceContext::new([1; 16], [1; 8], 1)),
+            issued: store.record(name).and_then(|record| record.binding),
+            ..claim(self.random.below(20), self.random.below(500))
         };
-        if random.below(8) == 0 {
-            let _ = try_now(store.issue(&key(name), &Issue::new(Binding::new("p", Some("ann")), ms(random.below(99)))));
-        }
-        let issued = store.record(name).and_then(|record| record.binding);
-        let claim = Claim { issued, ..claim };
         if matches!(try_now(store.claim(&key(name), &claim)), Ok(Claimed::Granted(_))) {
-            let keep = random.below(900);
-            match random.below(5) {
-                0 => {
-                    let payload = Bytes::from(vec![0; usize::try_from(random.below(9000)).unwrap()]);
-                    let settlement = Settlement::new(claim.claimant, Some(payload), ms(keep));
-                    let _ = try_now(store.settle(&key(name), &settlement));
-                }
-                1 => drop(now(store.release(&key(name), &release(claim.claimant, keep)))),
-                2 => drop(now(store.release(&key(name), &undo(claim.claimant, keep)))),
-                3 => drop(now(store.forget(&key(name)))),
-                _ => {}
-            }
+            self.settled.remove(&name);
+            self.end(name, claim.claimant);
         }
-        clock.pass(random.below(5));
-        assert!(store.bytes() <= 100 * KIB);
+        self.clock.pass(self.random.below(5));
     }
+
+    fn end(&mut self, name: u64, claimant: Claimant) {
+        let keep = self.random.below(900);
+        match self.random.below(5) {
+            0 => {
+                let length = usize::try_from(self.random.below(9000)).unwrap();
+                let settlement = Settlement::new(claimant, Some(vec![0; length].into()), ms(keep));
+                if try_now(self.store.settle(&key(name), &settlement)).is_ok() {
+                    self.settled.insert(name, (self.clock.now() + keep, length));
+                }
+            }
+            1 => drop(now(self.store.release(&key(name), &release(claimant, keep)))),
+            2 => drop(now(self.store.release(&key(name), &undo(claimant, keep)))),
+            3 => drop(now(self.store.forget(&key(name)))),
+            _ => {}
+        }
+    }
+
+    fn check(&self) {
+        assert!(self.store.bytes() <= 100 * KIB);
+        for (name, (until, length)) in &self.settled {
+            let kept = self.store.record(name).and_then(|record| record.payload).map(|payload| payload.len());
+            assert_eq!(kept.filter(|_| *until > self.clock.now()), (*until > self.clock.now()).then_some(*length));
+        }
+    }
+}
+
+#[test]
+fn nothing_settled_is_dropped_and_every_byte_is_given_back() {
+    let (store, clock) = bounded(100 * KIB);
+    let mut crowded = Crowded { store, clock, random: Random(11), settled: HashMap::new() };
+    for step in 0..20_000 {
+        crowded.step();
+        if step % 20 == 0 {
+            crowded.check();
+        }
+    }
+    let Crowded { store, clock, .. } = crowded;
     clock.pass(10_000);
     now(store.purge(usize::MAX));
     store.is_empty();
