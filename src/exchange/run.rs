@@ -40,24 +40,46 @@ impl Exchange {
     {
         async move {
             #[cfg(feature = "axum")]
-            let subject = if subject.awaits_extractor() {
-                match Box::pin(self.authenticate(&mut parts, subject)).await {
-                    Ok(subject) => subject,
-                    Err(answer) => {
-                        let sends = !Self::waits_for_a_word(&parts.headers);
-                        let answer = answer.map(|data| ResponseBody::whole(data, None));
-                        return Box::pin(Self::answered(answer, RequestBody::passed(body), sends)).await;
-                    }
-                }
-            } else {
-                subject
-            };
+            if subject.awaits_extractor() {
+                return Box::pin(self.run_for_an_extractor(work, inner, parts, body, subject)).await;
+            }
             let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
                 Ok(taken) => taken,
                 Err(stop) => return Ok(self.stopped(&parts, stop)),
             };
             self.go_on(&work, &mut inner, &mut parts, body, claimed, sends).await
         }
+    }
+
+    /// The same for a request whose extractor has to run before it is known whose it is.
+    #[cfg(feature = "axum")]
+    async fn run_for_an_extractor<S, B, R>(
+        self: Arc<Self>,
+        work: Arc<Work>,
+        mut inner: S,
+        mut parts: Parts,
+        body: B,
+        subject: Subject,
+    ) -> Result<Response<ResponseBody<R>>, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+        R: Body<Data = Bytes>,
+    {
+        let subject = match self.authenticate(&mut parts, subject).await {
+            Ok(subject) => subject,
+            Err(answer) => {
+                let sends = !Self::waits_for_a_word(&parts.headers);
+                let answer = answer.map(|data| ResponseBody::whole(data, None));
+                return Self::answered(answer, RequestBody::passed(body), sends).await;
+            }
+        };
+        let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
+            Ok(taken) => taken,
+            Err(stop) => return Ok(self.stopped(&parts, stop)),
+        };
+        self.go_on(&work, &mut inner, &mut parts, body, claimed, sends).await
     }
 
     /// Claims, and runs the handler or says why not.

@@ -74,8 +74,9 @@ impl Exchange {
         expires: Option<SystemTime>,
     ) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         let field = |name: &Option<HeaderName>, time: Option<SystemTime>| {
-            let date = http_date(time?)?;
-            Some((name.clone()?, HeaderValue::from_str(&date).ok()?))
+            // A date is made for those who ask for it only.
+            let name = name.clone()?;
+            Some((name, HeaderValue::from_str(&http_date(time?)?).ok()?))
         };
         let fields = [field(&self.completed_header, completed), field(&self.expires_header, expires)];
         fields.into_iter().flatten()
