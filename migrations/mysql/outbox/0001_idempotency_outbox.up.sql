@@ -11,6 +11,6 @@ CREATE TABLE IF NOT EXISTS `idempotency_outbox` (
     due_ms BIGINT NOT NULL,
     lease_ends_ms BIGINT NOT NULL,
     relay VARBINARY(16),
-    KEY `idempotency_outbox_due` (sent_ms, seq),
+    KEY `idempotency_outbox_due` (sent_ms, due_ms, seq),
     KEY `idempotency_outbox_key` (message_key, sent_ms, seq)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -13,6 +13,6 @@ CREATE TABLE IF NOT EXISTS "idempotency_outbox" (
     relay BYTEA
 );
 
-CREATE INDEX IF NOT EXISTS "idempotency_outbox_due" ON "idempotency_outbox" (sent_ms, seq);
+CREATE INDEX IF NOT EXISTS "idempotency_outbox_due" ON "idempotency_outbox" (sent_ms, due_ms, seq);
 
 CREATE INDEX IF NOT EXISTS "idempotency_outbox_key" ON "idempotency_outbox" (message_key, sent_ms, seq);
