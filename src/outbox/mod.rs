@@ -5,9 +5,11 @@
 //!
 //! The guide is [`guide::outbox`](crate::guide::outbox).
 
+mod flight;
 mod relay;
-mod round;
 mod sender;
+mod sending;
+mod topics;
 
 #[doc(no_inline)]
 pub use crate::store::{Message, Outbox, OutboxStats, Outgoing};

@@ -1,12 +1,8 @@
 use std::{
     fmt,
     future::{Future, poll_fn},
-    ops::Not,
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
     task::Poll,
     time::Duration,
 };
@@ -18,11 +14,19 @@ use crate::{
     value::StoreError,
 };
 
-use super::{Sender, round::ROUND};
+use super::{Sender, flight::Flight};
 
-/// How often a relay that runs removes what was sent, and how much at most before it sends again.
+/// How often a relay that runs removes what was sent, how soon if there is more of it, and how much at most before it
+/// sends again.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
+const PURGE_ON: Duration = Duration::from_millis(100);
 const PURGED_AT_ONCE: usize = 1000;
+
+/// How many messages a relay sends that runs once.
+const ROUND: u64 = 1000;
+
+/// How long a lease is, in times that a message may take to be sent: one to come to it, one to send it, one to mark it.
+const LEASE: u32 = 3;
 
 /// No pause is shorter.
 const BREATH: Duration = Duration::from_millis(10);
@@ -67,6 +71,9 @@ const BREATH: Duration = Duration::from_millis(10);
 /// - The messages of a key are sent in [their order](Outbox#order): the next one once the one before it is marked.
 /// - One that fails waits, and with it those behind it of the same key; other keys go on. There is no last try: what
 ///   can never be sent is to be found by [`Outbox::unsent`] and taken out by [`Outbox::discard`].
+/// - Messages that were never tried go before those that failed; of these, the one that is due for the longest goes first.
+///   One topic has no more than [a part](Self::concurrency_per_topic) of the relay, and while its messages fail only one
+///   at a time, so that a destination that does not answer holds up no other one.
 /// - Any number of relays may run. Each leases what it sends, by the database's clock, for three times the
 ///   [`send_timeout`](Self::send_timeout), and others leave that, and what is behind it, alone. A relay that died holds
 ///   up the messages that it was at, and their keys, for as long.
@@ -77,7 +84,8 @@ const BREATH: Duration = Duration::from_millis(10);
 pub struct Relay<D: SqlDatabase, S> {
     pub(super) outbox: Outbox<D>,
     pub(super) sender: Arc<S>,
-    pub(super) at_once: usize,
+    at_once: usize,
+    per_topic: Option<usize>,
     pub(super) send_timeout: Duration,
     pub(super) backoff: [Duration; 2],
     retention: Duration,
@@ -90,6 +98,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
             outbox,
             sender: Arc::new(sender),
             at_once: 8,
+            per_topic: None,
             send_timeout: Duration::from_secs(10),
             backoff: [Duration::from_secs(1), Duration::from_secs(300)],
             retention: Duration::from_secs(24 * 60 * 60),
@@ -99,6 +108,14 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// How many messages are on their way at once, each of another key or without one. Default: 8.
     pub fn at_once(mut self, messages: usize) -> Self {
         self.at_once = messages.max(1);
+        self
+    }
+
+    /// Bounds how many messages of one topic are on their way at once, so that others can be sent while its destination
+    /// does not answer. A topic whose last message failed is tried with one message at a time until one is sent.
+    /// Default: half of [`at_once`](Self::at_once), and at least one.
+    pub fn concurrency_per_topic(mut self, messages: usize) -> Self {
+        self.per_topic = Some(messages.max(1));
         self
     }
 
@@ -141,7 +158,15 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// Outside a Tokio runtime. A sender that panics does not end the relay: its message has failed, and is sent again
     /// when the lease has lapsed.
     pub async fn run_once(&self) -> Result<Relayed, StoreError> {
-        self.round(&Arc::default()).await
+        let mut flight = Flight::new(self);
+        loop {
+            if !flight.is_troubled() && flight.relayed().all() < ROUND {
+                flight.fill().await;
+            }
+            if !poll_fn(|context| flight.poll_landed(context)).await {
+                return flight.trouble().map_or(Ok(flight.relayed()), Err);
+            }
+        }
     }
 
     /// Sends what is staged until `stop` resolves, and then returns when none is on its way.
@@ -172,43 +197,63 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// As [`run_once`](Self::run_once).
     pub async fn run(&self, pause: Duration, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let stopping = Arc::new(AtomicBool::new(false));
-        let mut purged: Option<Instant> = None;
+        let mut flight = Flight::new(self);
+        let stopping = flight.stopping();
+        let mut purge = Instant::now();
         while !stopping.load(Relaxed) {
-            let turn = async {
-                let relayed =
-                    self.round(&stopping).await.inspect_err(|error| tell("messages cannot be relayed", error));
-                if purged.is_none_or(|at| at.elapsed() >= PURGE_EVERY) {
-                    let removed = self.outbox.purge(self.retention, PURGED_AT_ONCE).await;
-                    let removed = removed.inspect_err(|error| tell("sent messages cannot be removed", error));
-                    // Where there may be more, the next turn removes it.
-                    purged = removed.is_ok_and(|removed| removed == PURGED_AT_ONCE as u64).not().then(Instant::now);
-                }
-                relayed.is_ok_and(|relayed| relayed.all() >= ROUND)
-            };
-            let more = {
-                let mut turn = pin!(turn);
+            {
+                let mut turn = pin!(async {
+                    flight.fill().await;
+                    if Instant::now() >= purge {
+                        purge = self.purge_some().await;
+                    }
+                });
                 poll_fn(|context| {
                     if !stopping.load(Relaxed) && stop.as_mut().poll(context).is_ready() {
                         stopping.store(true, Relaxed);
                     }
                     turn.as_mut().poll(context)
                 })
-                .await
-            };
-            if more || stopping.load(Relaxed) {
-                continue;
+                .await;
             }
+            let trouble = flight.trouble().inspect(|error| tell("messages cannot be relayed", error));
             let mut waiting = pin!(timeout(pause.max(BREATH), self.outbox.woken()));
             poll_fn(|context| {
-                if stop.as_mut().poll(context).is_ready() {
+                if stopping.load(Relaxed) || stop.as_mut().poll(context).is_ready() {
                     stopping.store(true, Relaxed);
                     return Poll::Ready(());
+                }
+                while flight.poll_landed(context) == Poll::Ready(true) {
+                    // A database that fails is not asked again before the pause is over.
+                    if trouble.is_none() {
+                        return Poll::Ready(());
+                    }
                 }
                 waiting.as_mut().poll(context).map(drop)
             })
             .await;
         }
+        while poll_fn(|context| flight.poll_landed(context)).await {}
+    }
+
+    /// Removes what was sent long ago, and gives when to do so again.
+    async fn purge_some(&self) -> Instant {
+        let removed = self.outbox.purge(self.retention, PURGED_AT_ONCE).await;
+        let removed = removed.inspect_err(|error| tell("sent messages cannot be removed", error));
+        let more = removed.is_ok_and(|removed| removed == PURGED_AT_ONCE as u64);
+        Instant::now() + if more { PURGE_ON } else { PURGE_EVERY }
+    }
+
+    pub(super) fn concurrency(&self) -> usize {
+        self.at_once
+    }
+
+    pub(super) fn most_of_a_topic(&self) -> usize {
+        self.per_topic.unwrap_or(self.at_once / 2).clamp(1, self.at_once)
+    }
+
+    pub(super) fn lease(&self) -> Duration {
+        self.send_timeout.saturating_mul(LEASE)
     }
 }
 
@@ -229,6 +274,7 @@ impl<D: SqlDatabase, S> fmt::Debug for Relay<D, S> {
         f.debug_struct("Relay")
             .field("outbox", &self.outbox)
             .field("at_once", &self.at_once)
+            .field("per_topic", &self.per_topic)
             .field("send_timeout", &self.send_timeout)
             .field("backoff", &self.backoff)
             .field("retention", &self.retention)

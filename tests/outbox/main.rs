@@ -2,6 +2,7 @@
 #![cfg(all(feature = "axum", feature = "memory", any(feature = "mysql", feature = "postgres", feature = "sqlite")))]
 
 mod crashes;
+mod destinations;
 #[path = "../sql/folder.rs"]
 mod folder;
 mod lab;
@@ -50,6 +51,11 @@ macro_rules! what_holds_everywhere {
             relaying::{
                 in_order_for_each_key, a_long_row_of_one_key, a_key_that_fails_holds_up_itself, a_sender_that_hangs_or_panics,
                 several_relays_send_once, overtaken_ones_are_not_marked,
+            },
+            destinations::{
+                a_destination_that_hangs_holds_up_no_other, destinations_that_fail_are_tried_one_at_a_time,
+                what_was_never_tried_goes_before_what_failed, what_is_due_for_the_longest_comes_first,
+                a_key_of_several_topics_keeps_to_the_bound_of_each,
             },
             stopping::{dropped_half_way, stopped_with_the_message_at_hand, woken_after_a_commit},
             looking::{

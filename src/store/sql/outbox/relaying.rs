@@ -16,18 +16,21 @@ const LOOKS: usize = 4;
 
 /// What a relay does.
 impl<D: Driver> Outbox<D> {
-    /// Leases messages that may be sent now, at most one of each key: the first that is unsent.
+    /// Leases messages that may be sent now, at most one of each key: the first that is unsent. Those that were never
+    /// tried come first, then those that are due for the longest. Messages of the topics in `but` are left alone.
     ///
     /// Where the database can skip what others have locked it is one statement. Elsewhere the heads are read first, of
     /// one moment, and then taken one by one if they are still as they were seen; a locking read of MariaDB would see
     /// the messages and what stands before them at different moments.
-    pub(crate) async fn lease(&self, limit: usize, lease: Duration) -> Result<Vec<Outgoing>, StoreError> {
+    pub(crate) async fn lease(&self, limit: usize, but: &[&str], lease: Duration) -> Result<Vec<Outgoing>, StoreError> {
+        let but = lines(but);
+        let but = Value::Text(Some(&but));
         let relay = Claimant::random().to_bytes();
         if self.statements.heads_lease {
-            let values = [number(limit), bytes(&relay), time(lease)];
+            let values = [but, number(limit), bytes(&relay), time(lease)];
             let rows = self.store.rows(&self.statements.heads, &values).await?;
             let mut leased = read_all::<D>(&rows)?;
-            leased.sort_unstable_by_key(|message| message.seq);
+            leased.sort_unstable_by_key(|message| (message.attempt > 1, message.seq));
             for message in &mut leased {
                 message.relay = relay;
             }
@@ -35,7 +38,7 @@ impl<D: Driver> Outbox<D> {
         }
         let mut leased = Vec::new();
         for _ in 0..LOOKS {
-            let rows = self.store.rows(&self.statements.heads, &[number(limit)]).await?;
+            let rows = self.store.rows(&self.statements.heads, &[but, number(limit)]).await?;
             for head in read_all::<D>(&rows)? {
                 leased.extend(self.take(head, relay, lease).await?);
             }
@@ -46,13 +49,16 @@ impl<D: Driver> Outbox<D> {
         Ok(leased)
     }
 
-    /// Leases the first unsent message of the key of one that was sent, without looking for it among all others.
+    /// Leases the first unsent message of the key of one that was sent, without looking for it among all others. It has
+    /// to be of the same topic.
     pub(crate) async fn lease_next(&self, sent: &Outgoing, lease: Duration) -> Result<Option<Outgoing>, StoreError> {
         let Some(key) = sent.message.key.as_deref() else { return Ok(None) };
         let rows = self.store.rows(&self.statements.first, &[Value::Text(Some(key))]).await?;
         match read_all::<D>(&rows)?.pop() {
-            Some(head) => self.take(head, Claimant::random().to_bytes(), lease).await,
-            None => Ok(None),
+            Some(head) if head.message.topic == sent.message.topic => {
+                self.take(head, Claimant::random().to_bytes(), lease).await
+            }
+            Some(_) | None => Ok(None),
         }
     }
 
@@ -83,6 +89,12 @@ impl<D: Driver> Outbox<D> {
     pub(crate) async fn woken(&self) {
         self.woken.notified().await;
     }
+}
+
+/// A line for each topic; no topic has a line break in it. A database can look for a line without a list of parameters
+/// whose length changes.
+fn lines(topics: &[&str]) -> String {
+    topics.iter().fold(String::from("\n"), |lines, topic| lines + topic + "\n")
 }
 
 pub(super) fn read_all<D: Driver>(rows: &[D::Row]) -> Result<Vec<Outgoing>, StoreError> {

@@ -1,8 +1,8 @@
 SELECT {message} FROM {table} AS message
-WHERE sent_ms IS NULL AND due_ms <= {now} AND lease_ends_ms <= {now} AND (
+WHERE sent_ms IS NULL AND due_ms <= {now} AND lease_ends_ms <= {now} AND LOCATE(CONCAT('\n', topic, '\n'), ?) = 0 AND (
     message_key IS NULL OR NOT EXISTS (
         SELECT 1 FROM {table} AS earlier
         WHERE earlier.message_key = message.message_key AND earlier.sent_ms IS NULL AND earlier.seq < message.seq
     )
 )
-ORDER BY sent_ms, seq LIMIT ?
+ORDER BY sent_ms, due_ms, seq LIMIT ?

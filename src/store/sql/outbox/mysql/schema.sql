@@ -11,6 +11,6 @@ CREATE TABLE IF NOT EXISTS {table} (
     due_ms BIGINT NOT NULL,
     lease_ends_ms BIGINT NOT NULL,
     relay VARBINARY(16),
-    KEY {index} (sent_ms, seq),
+    KEY {index} (sent_ms, due_ms, seq),
     KEY {key_index} (message_key, sent_ms, seq)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -13,6 +13,6 @@ CREATE TABLE IF NOT EXISTS {table} (
     relay BLOB
 );
 
-CREATE INDEX IF NOT EXISTS {index} ON {table} (sent_ms, seq);
+CREATE INDEX IF NOT EXISTS {index} ON {table} (sent_ms, due_ms, seq);
 
 CREATE INDEX IF NOT EXISTS {key_index} ON {table} (message_key, sent_ms, seq);

@@ -6,10 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    task::JoinSet,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 use crate::{
     store::{Claimant, Outgoing, SqlDatabase},
@@ -17,12 +14,6 @@ use crate::{
 };
 
 use super::{Relay, Relayed, Sender};
-
-/// How many messages a round sends.
-pub(super) const ROUND: u64 = 1000;
-
-/// How long a lease is, in times that a message may take to be sent: one to come to it, one to send it, one to mark it.
-const LEASE: u32 = 3;
 
 /// How many messages of a key are sent one after the other before the others are looked at. A look reads past all that
 /// waits behind a key's first message.
@@ -34,74 +25,67 @@ enum End {
     Overtaken,
 }
 
-impl<D: SqlDatabase, S: Sender> Relay<D, S> {
-    /// Sends what is due, and leases no more once it is `stopping`.
-    pub(super) async fn round(&self, stopping: &Arc<AtomicBool>) -> Result<Relayed, StoreError> {
-        let lease = self.send_timeout.saturating_mul(LEASE);
-        let mut sending = JoinSet::new();
-        let (mut relayed, mut trouble) = (Relayed::default(), None);
-        loop {
-            let room = self.at_once.saturating_sub(sending.len());
-            if room > 0 && trouble.is_none() && relayed.all() < ROUND && !stopping.load(Relaxed) {
-                let began = Instant::now();
-                match self.outbox.lease(room, lease).await {
-                    Ok(leased) => {
-                        for outgoing in leased {
-                            let sender = Sending { relay: self.clone(), outgoing, leased: began };
-                            sending.spawn(sender.run(lease, Arc::clone(stopping)));
-                        }
-                    }
-                    Err(error) => trouble = Some(error),
-                }
-            }
-            match sending.join_next().await {
-                None => return trouble.map_or(Ok(relayed), Err),
-                Some(Ok((done, error))) => {
-                    relayed.add(done);
-                    trouble = trouble.or(error);
-                }
-                // The sender has panicked.
-                Some(Err(_)) => relayed.failed += 1,
-            }
-        }
+/// What came of a message, and of those behind it.
+pub(super) struct Landed {
+    pub(super) relayed: Relayed,
+    pub(super) trouble: Option<StoreError>,
+    /// Whether the last of them failed; `None` if the sender was not asked, or others have it.
+    pub(super) failed: Option<bool>,
+}
+
+impl Landed {
+    pub(super) fn failed() -> Self {
+        Self { relayed: Relayed { failed: 1, ..Relayed::default() }, trouble: None, failed: Some(true) }
     }
 }
 
 /// A message on its way.
-struct Sending<D: SqlDatabase, S> {
+pub(super) struct Sending<D: SqlDatabase, S> {
     relay: Relay<D, S>,
     outgoing: Outgoing,
     leased: Instant,
 }
 
 impl<D: SqlDatabase, S: Sender> Sending<D, S> {
-    /// Sends it, and then those behind it of the same key.
-    async fn run(mut self, lease: Duration, stopping: Arc<AtomicBool>) -> (Relayed, Option<StoreError>) {
-        let mut relayed = Relayed::default();
+    pub(super) fn new(relay: Relay<D, S>, outgoing: Outgoing, leased: Instant) -> Self {
+        Self { relay, outgoing, leased }
+    }
+
+    /// Sends it, and then those behind it of the same key and topic.
+    pub(super) async fn run(mut self, stopping: Arc<AtomicBool>) -> Landed {
+        let mut landed = Landed { relayed: Relayed::default(), trouble: None, failed: None };
+        if let Err(error) = self.send_row(&stopping, &mut landed).await {
+            landed.trouble = Some(error);
+        }
+        landed
+    }
+
+    async fn send_row(&mut self, stopping: &AtomicBool, landed: &mut Landed) -> Result<(), StoreError> {
         loop {
-            match self.send().await {
-                Ok(End::Sent) => relayed.sent += 1,
-                Ok(End::Failed) => {
-                    relayed.failed += 1;
-                    break;
+            match self.send().await? {
+                End::Sent => {
+                    landed.relayed.sent += 1;
+                    landed.failed = Some(false);
                 }
-                Ok(End::Overtaken) => {
-                    relayed.overtaken += 1;
-                    break;
+                End::Failed => {
+                    landed.relayed.failed += 1;
+                    landed.failed = Some(true);
+                    return Ok(());
                 }
-                Err(error) => return (relayed, Some(error)),
+                End::Overtaken => {
+                    landed.relayed.overtaken += 1;
+                    return Ok(());
+                }
             }
-            if stopping.load(Relaxed) || relayed.sent >= IN_A_ROW {
-                break;
+            if stopping.load(Relaxed) || landed.relayed.sent >= IN_A_ROW {
+                return Ok(());
             }
             self.leased = Instant::now();
-            match self.relay.outbox.lease_next(&self.outgoing, lease).await {
-                Ok(Some(next)) => self.outgoing = next,
-                Ok(None) => break,
-                Err(error) => return (relayed, Some(error)),
+            match self.relay.outbox.lease_next(&self.outgoing, self.relay.lease()).await? {
+                Some(next) => self.outgoing = next,
+                None => return Ok(()),
             }
         }
-        (relayed, None)
     }
 
     async fn send(&self) -> Result<End, StoreError> {
