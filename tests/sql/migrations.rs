@@ -78,7 +78,9 @@ pub(crate) async fn a_start_beside_a_long_transaction<D: Lab>(holder: Pool<D>, s
         slowest = slowest.max(sent.elapsed());
     }
     let took = starting.await.unwrap();
-    println!("the slowest of 20 starts beside a long transaction took {took:?}, the slowest claim beside them {slowest:?}");
+    println!(
+        "the slowest of 20 starts beside a long transaction took {took:?}, the slowest claim beside them {slowest:?}"
+    );
     assert!(took < Duration::from_secs(1) && slowest < Duration::from_secs(1), "{took:?} {slowest:?}");
     drop(held);
 }
