@@ -132,7 +132,7 @@ impl Exchange {
         Subject { mut caller, seen, name }: Subject,
     ) -> Result<Option<Box<Asked>>, Refusal> {
         let ((key, token), fingerprint) = match name {
-            Name::Known(named) => (named, self.fingerprint.of(parts, body)?),
+            Name::Known(named) => (named, self.fingerprint_of(parts, body)?),
             Name::Open { scope, key } => {
                 let key = match (key, self.key_of_body()) {
                     (None, Some(of_body)) => of_body.extract(parts, body).map_err(|error| self.invalid(error))?,
@@ -152,7 +152,7 @@ impl Exchange {
                     (ScopeOf::Head(scope), _) => scope,
                     _ => None,
                 };
-                let fingerprint = self.fingerprint.of(parts, body)?;
+                let fingerprint = self.fingerprint_of(parts, body)?;
                 let key = key.unwrap_or_else(|| Cow::Owned(content(parts, body, fingerprint, caller)));
                 (self.named(parts, scope.as_deref(), &key)?, fingerprint)
             }
@@ -175,6 +175,14 @@ impl Exchange {
         let counted_for = self.party(&key, caller, token.as_deref());
         // It is moved several times, and its room would be part of every step.
         Ok(Some(Box::new(Asked { key, claim, token, party: counted_for })))
+    }
+
+    /// What the request asks for. In a window by a field the key alone decides.
+    fn fingerprint_of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
+        if self.policy.any_content && !self.is_content() {
+            return Ok(Fingerprint::OFF);
+        }
+        self.fingerprint.of(parts, body)
     }
 
     /// Warns of callers that cannot be told apart.

@@ -36,6 +36,8 @@ pub struct Policy {
     pub(crate) request_limit: usize,
     pub(crate) response_limit: usize,
     pub(crate) stream_after: Option<Duration>,
+    /// The key alone decides: the content is not compared.
+    pub(crate) any_content: bool,
 }
 
 const MIB: usize = 1024 * 1024;
@@ -57,12 +59,62 @@ impl Policy {
             request_limit: 2 * MIB,
             response_limit: MIB,
             stream_after: None,
+            any_content: false,
         }
     }
 
     /// Anti-resubmit: a duplicate is refused.
     pub fn reject() -> Self {
         Self::replay().on_duplicate(OnDuplicate::Reject)
+    }
+
+    /// Refuses a duplicate only while the first request runs, and remembers nothing afterwards: "do not submit twice at once".
+    ///
+    /// This protects a handler from running beside itself for one key, such as an export or a synchronization. It is no
+    /// idempotency: a retry after the first one's end runs again.
+    ///
+    /// ```
+    /// use axum::{Router, routing::post};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key};
+    ///
+    /// let one_at_a_time = IdempotencyLayer::new(MemoryStore::new())
+    ///     .unscoped()
+    ///     .key(key::query("report"))
+    ///     .policy(Policy::one_at_a_time());
+    /// let app: Router = Router::new().route("/exports", post(|| async { "exported" }).layer(one_at_a_time));
+    /// # drop(app);
+    /// ```
+    pub fn one_at_a_time() -> Self {
+        Self::replay().keep(Keep::when(|_| false)).retention(Duration::from_millis(1))
+    }
+
+    /// Refuses every further request with the same key for `duration` after a success, whatever its content is: 409
+    /// `duplicate-request`, with a `Retry-After` of what is left of the window.
+    ///
+    /// This is for a window by a field, such as one text message a minute to a phone number. A request that fails ends the
+    /// window, so that it can be sent again.
+    ///
+    /// ```
+    /// # #[cfg(feature = "json")] {
+    /// use std::time::Duration;
+    /// use axum::{Router, routing::post};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key};
+    ///
+    /// let once_a_minute = IdempotencyLayer::new(MemoryStore::new())
+    ///     .unscoped()
+    ///     .key(key::json("/phone"))
+    ///     .policy(Policy::window(Duration::from_secs(60)));
+    /// let app: Router = Router::new().route("/codes", post(|| async { "sent" }).layer(once_a_minute));
+    /// # drop(app);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `duration` is less than a millisecond.
+    #[track_caller]
+    pub fn window(duration: Duration) -> Self {
+        Self { any_content: true, ..Self::reject().retention(duration) }
     }
 
     /// At most once: every answer is kept, failures and panics too, and a lapsed claim is never taken over.

@@ -5,6 +5,8 @@
 mod answers;
 #[cfg(feature = "testing")]
 mod at_most_once;
+#[cfg(feature = "testing")]
+mod attempts;
 mod auto_traits;
 #[cfg(feature = "testing")]
 mod bench;
@@ -71,3 +73,5 @@ mod tokens;
 mod unfinished;
 #[cfg(feature = "testing")]
 mod waiting;
+#[cfg(feature = "testing")]
+mod windows;

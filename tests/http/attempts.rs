@@ -1,0 +1,41 @@
+//! How long it is remembered that an operation was tried.
+
+use std::time::Duration;
+
+use crate::bench::{Bench, End, ask, secs};
+
+const HOUR: Duration = secs(60 * 60);
+
+/// The server's failures are remembered for the retention, since the operation may have begun; a client's mistakes for an
+/// hour.
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_remembered_for_the_retention_and_a_mistake_for_an_hour() {
+    for (end, hours, attempts) in [
+        (End::Answers(500), 2, "1 2"),
+        (End::Answers(503), 23, "1 2"),
+        (End::Answers(500), 25, "1 1"),
+        (End::Panics, 2, "1 2"),
+        (End::Fails, 2, "1 2"),
+        (End::Answers(422), 0, "1 2"),
+        (End::Answers(422), 2, "1 1"),
+        (End::Answers(403), 2, "1 1"),
+    ] {
+        let bench = Bench::new();
+        let _ = bench.send(ask("k").ends(end)).await;
+        bench.until(HOUR * hours).await;
+        assert_eq!(bench.line(ask("k")).await, "201 run 2");
+        assert_eq!(bench.handler.attempts(), attempts, "{end:?}, {hours} hours");
+    }
+}
+
+/// A short retention bounds both.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_remembered_for_longer_than_the_retention() {
+    for status in [500, 422] {
+        let bench = Bench::with(|layer| layer.retention(secs(60)));
+        assert_eq!(bench.line(ask("k").ends(End::Answers(status))).await, format!("{status} run 1"));
+        bench.until(secs(61)).await;
+        assert_eq!(bench.line(ask("k")).await, "201 run 2");
+        assert_eq!(bench.handler.attempts(), "1 1", "{status}");
+    }
+}
