@@ -47,7 +47,7 @@ impl Abandoned {
 pub enum Resolution {
     /// It took effect: duplicates get this.
     Settle(Payload),
-    /// It did not: the next try runs.
+    /// It did not, and can no longer: the next try runs.
     Release,
     /// Nobody knows yet: it is asked about again later.
     Leave,

@@ -72,6 +72,7 @@ const PAGE: usize = 100;
 pub struct Reconciler {
     pub(super) desk: Desk,
     only: Option<Arc<Only>>,
+    grace: Duration,
     pub(super) concurrency: usize,
     pub(super) dry_run: bool,
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -117,6 +118,7 @@ impl Reconciler {
                 left: Arc::default(),
             },
             only: None,
+            grace: minutes(5),
             concurrency: 4,
             dry_run: false,
             #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -127,6 +129,17 @@ impl Reconciler {
     /// Which records are asked about, such as those of one route. By default all that are abandoned.
     pub fn only(self, only: impl Fn(&Abandoned) -> bool + Send + Sync + 'static) -> Self {
         Self { only: Some(Arc::new(only)), ..self }
+    }
+
+    /// Sets how long a lease must have lapsed before its record is asked about. Default: five minutes, ten leases of the
+    /// default length.
+    ///
+    /// A runner that has lost its store cannot renew its lease, and may be about to act all the same. If its record is
+    /// released meanwhile, the operation runs twice, at most once or not. So wait for as long as a runner may go on: take
+    /// ten leases of the routes at least, and let handlers ask [`Operation::lost`](crate::Operation::lost) right before
+    /// their effect.
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
     }
 
     /// How many records are in the application's hands at once, from this reconciler. Default: 4.
@@ -235,7 +248,9 @@ impl Reconciler {
             for entry in page.entries.into_iter().filter(|entry| !is_own(&entry.key)) {
                 let secret = self.desk.engine.secret.clone();
                 let abandoned = Abandoned { entry, dry_run: self.dry_run, secret };
-                if self.only.as_ref().is_some_and(|only| !only(&abandoned)) {
+                if abandoned.record().lapsed_for < self.grace
+                    || self.only.as_ref().is_some_and(|only| !only(&abandoned))
+                {
                     continue;
                 }
                 let entry = abandoned.entry;

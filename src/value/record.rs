@@ -47,6 +47,8 @@ pub struct Record {
     pub takeover: bool,
     /// Running: what is left of the lease; zero where it has lapsed. Otherwise zero.
     pub lease_left: Duration,
+    /// Running: how long ago the lease lapsed; zero if it is alive. Otherwise zero.
+    pub lapsed_for: Duration,
     /// When the record began, by the store's clock.
     pub created: SystemTime,
     /// When it was settled, by the store's clock.
@@ -79,6 +81,7 @@ impl Record {
             at_most_once: false,
             takeover: false,
             lease_left: Duration::ZERO,
+            lapsed_for: Duration::ZERO,
             created: SystemTime::UNIX_EPOCH,
             settled: None,
             expires_in: Duration::ZERO,
@@ -115,6 +118,7 @@ impl fmt::Debug for Record {
             .field("at_most_once", &self.at_most_once)
             .field("takeover", &self.takeover)
             .field("lease_left", &self.lease_left)
+            .field("lapsed_for", &self.lapsed_for)
             .field("created", &self.created)
             .field("settled", &self.settled)
             .field("expires_in", &self.expires_in)

@@ -57,7 +57,7 @@ fn answers(store: impl Operator, resolution: Resolution) -> (Reconciler, Arc<Ato
         counted.fetch_add(1, SeqCst);
         ready(resolution.clone())
     });
-    (reconciler, asked)
+    (reconciler.grace(Duration::ZERO), asked)
 }
 
 fn sweep(change: impl FnOnce(&mut Sweep)) -> Sweep {
@@ -155,7 +155,7 @@ async fn one_at_a_time_and_so_many_at_once() {
                 Resolution::Settle(Payload::done())
             }
         };
-        Reconciler::new(store.clone(), ask).concurrency(3)
+        Reconciler::new(store.clone(), ask).grace(Duration::ZERO).concurrency(3)
     };
     let (one, two) = (reconciler(), reconciler());
     let (one, two) = tokio::join!(one.run_once(), two.run_once());
@@ -175,7 +175,7 @@ async fn a_dry_run_writes_nothing() {
         assert!(abandoned.is_dry_run() && abandoned.record().attempt == 1);
         if abandoned.key().key() == "a" { Resolution::Settle(Payload::tombstone()) } else { Resolution::Leave }
     };
-    let dry = Reconciler::new(store.clone(), ask).dry_run();
+    let dry = Reconciler::new(store.clone(), ask).grace(Duration::ZERO).dry_run();
     let before = store.stats().await.unwrap();
     for _ in 0..2 {
         assert_eq!(dry.run_once().await.unwrap(), sweep(|it| (it.settled, it.left) = (1, 1)));
@@ -183,12 +183,32 @@ async fn a_dry_run_writes_nothing() {
     assert_eq!(store.stats().await.unwrap(), before);
 }
 
+/// A runner that has lost its store may be about to act: its record is nobody's business for ten leases.
+#[tokio::test(start_paused = true)]
+async fn a_record_is_left_alone_until_its_runner_must_have_ended() {
+    let store = MemoryStore::new();
+    abandoned(&store, &["a"]).await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let reconciler = Reconciler::new(store.clone(), move |abandoned: Abandoned| {
+        counted.fetch_add(1, SeqCst);
+        assert!(abandoned.record().lapsed_for >= 10 * LEASE);
+        ready(Resolution::Release)
+    });
+    assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
+    sleep(9 * LEASE).await;
+    assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
+    assert_eq!((asked.load(SeqCst), state(&store, "a").await), (0, State::Running));
+    sleep(LEASE).await;
+    assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_panic_leaves_the_record() {
     let store = MemoryStore::new();
     abandoned(&store, &["a"]).await;
     let panics: fn(Abandoned) -> std::future::Ready<Resolution> = |_| panic!("by order");
-    let reconciler = Reconciler::new(store.clone(), panics);
+    let reconciler = Reconciler::new(store.clone(), panics).grace(Duration::ZERO);
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.left = 1));
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.skipped = 1));
     assert_eq!(state(&store, "a").await, State::Running);
@@ -206,7 +226,8 @@ async fn a_runner_that_comes_back_keeps_its_record() {
             back.settle(abandoned.key(), &settlement).await.unwrap();
             Resolution::Settle(Payload::tombstone())
         }
-    });
+    })
+    .grace(Duration::ZERO);
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.failed = 1));
     assert_eq!(store.inspect(&key("a")).await.unwrap().unwrap().payload, Some("its own".into()));
 }
@@ -230,7 +251,7 @@ async fn a_record_that_ended_after_it_was_listed_is_not_asked_about() {
 async fn a_reconciler_that_dies_is_relieved() {
     let store = MemoryStore::new();
     abandoned(&store, &["a"]).await;
-    let dies = Reconciler::new(store.clone(), |_| pending());
+    let dies = Reconciler::new(store.clone(), |_| pending()).grace(Duration::ZERO);
     assert!(tokio::time::timeout(MINUTE, dies.run_once()).await.is_err());
     let (other, asked) = answers(store.clone(), Resolution::Release);
     assert_eq!(other.run_once().await.unwrap(), sweep(|it| it.skipped = 1));
@@ -263,6 +284,7 @@ async fn it_runs_until_it_is_told_to_stop() {
         sleep(MINUTE).await;
         Resolution::Release
     })
+    .grace(Duration::ZERO)
     .concurrency(1);
     let (stop, stopped) = oneshot::channel::<()>();
     let running = tokio::spawn(async move { reconciler.run(10 * MINUTE, async { drop(stopped.await) }).await });

@@ -79,7 +79,7 @@ async fn in_a_process_of_its_own() {
                 println!("asked");
                 pending().await
             };
-            Reconciler::new(store, asks).lease(LEASE).run_once().await.unwrap();
+            Reconciler::new(store, asks).grace(Duration::ZERO).lease(LEASE).run_once().await.unwrap();
         }
         _ => panic!("{role}?"),
     }
@@ -138,7 +138,7 @@ async fn each_is_asked_about_once(shared: &Shared) {
                 found_out(&key)
             }
         };
-        reconcilers.push(Reconciler::new(connect(&shared.url).await, ask).lease(LEASE));
+        reconcilers.push(Reconciler::new(connect(&shared.url).await, ask).grace(Duration::ZERO).lease(LEASE));
     }
     let [one, two, three] = &reconcilers[..] else { unreachable!() };
     let mut total = Sweep::default();
@@ -173,7 +173,7 @@ async fn a_reconciler_that_is_killed(shared: &Shared) {
     let ask = |abandoned: tower_idempotency::reconcile::Abandoned| async move {
         Resolution::Settle(Payload::value(abandoned.key().key()).unwrap())
     };
-    let reconciler = Reconciler::new(store.clone(), ask);
+    let reconciler = Reconciler::new(store.clone(), ask).grace(Duration::ZERO);
     let began = Instant::now();
     let mut settled = 0;
     while settled < PAYMENTS {

@@ -285,6 +285,11 @@ impl Entry {
             at_most_once: self.flags & AT_MOST_ONCE != 0,
             takeover: self.flags & TAKEOVER != 0,
             lease_left: if state == State::Running { left(self.mark) } else { Duration::ZERO },
+            lapsed_for: Duration::from_millis(if state == State::Running {
+                now.saturating_sub(self.mark.ms())
+            } else {
+                0
+            }),
             created: time(self.created),
             settled: (state == State::Settled).then(|| time(self.mark)),
             expires_in: left(self.expires),

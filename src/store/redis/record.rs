@@ -151,10 +151,7 @@ impl Stored {
             created => created,
         };
         let time = |ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
-        let lease_left = match self.state {
-            State::Running => Duration::from_millis(self.u64(LEASE).saturating_sub(self.age())),
-            _ => Duration::ZERO,
-        };
+        let (lease, age) = if self.state == State::Running { (self.u64(LEASE), self.age()) } else { (0, 0) };
         Record {
             fingerprint: self.fingerprint(),
             caller: caller(&self.bytes),
@@ -163,7 +160,8 @@ impl Stored {
             origin: self.origin,
             at_most_once: self.has(AT_MOST_ONCE),
             takeover: self.has(TAKEOVER),
-            lease_left,
+            lease_left: Duration::from_millis(lease.saturating_sub(age)),
+            lapsed_for: Duration::from_millis(age.saturating_sub(lease)),
             created: time(created),
             settled: (self.state == State::Settled).then(|| time(changed)),
             expires_in: Duration::from_millis(self.left),

@@ -66,6 +66,7 @@ impl Row {
             at_most_once: D::flag(row, 6)?.unwrap_or(true),
             takeover: D::flag(row, 7)?.unwrap_or(false),
             lease_left: if state == State::Running { span(lease_ends - now) } else { Duration::ZERO },
+            lapsed_for: if state == State::Running { span(now - lease_ends) } else { Duration::ZERO },
             created: SystemTime::UNIX_EPOCH + span(int(8)?),
             settled: (state == State::Settled).then(|| SystemTime::UNIX_EPOCH + span(changed)),
             expires_in: span(expires - now),
