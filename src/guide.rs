@@ -22,6 +22,16 @@ pub mod callbacks {}
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
 
+/// Refusals in the form of one's own API.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+#[doc = include_str!("../docs/errors.md")]
+pub mod errors {}
+
+/// Mistakes, and who tells of them.
+#[doc = include_str!("../docs/mistakes.md")]
+pub mod mistakes {}
+
 /// Testing.
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]

@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{panic::Location, sync::Arc, time::Duration};
 
 use http::{HeaderName, Method};
 use tower_layer::Layer;
@@ -64,16 +64,25 @@ use crate::{
 ///
 /// Inside a Tokio runtime with its timer on. Work whose client leaves goes on in that runtime: see
 /// [`leftovers`](Self::leftovers).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
     exchange: Arc<Exchange>,
+    /// Where a call has changed the policy that `policy` would replace.
+    adjusted: Option<&'static Location<'static>>,
+}
+
+/// A clone is a new base: whoever gives it another policy means to.
+impl Clone for IdempotencyLayer {
+    fn clone(&self) -> Self {
+        Self::of(self.exchange.clone())
+    }
 }
 
 impl IdempotencyLayer {
     /// A layer that keeps its records in `store`: [`Policy::replay`], and everything else as described above.
     pub fn new(store: impl Store) -> Self {
-        Self { exchange: Arc::new(Exchange::new(Engine::new(store))) }
+        Self::of(Arc::new(Exchange::new(Engine::new(store))))
     }
 
     /// A layer that opens a transaction in the database of `store`, in which the handler works too: its effect and its
@@ -81,7 +90,11 @@ impl IdempotencyLayer {
     ///
     /// Everything else is as with [`new`](Self::new). See [transactions](crate::guide::transactions).
     pub fn transactional(store: impl TransactionalStore) -> Self {
-        Self { exchange: Arc::new(Exchange::new(Engine::transactional(store))) }
+        Self::of(Arc::new(Exchange::new(Engine::transactional(store))))
+    }
+
+    fn of(exchange: Arc<Exchange>) -> Self {
+        Self { exchange, adjusted: None }
     }
 
     /// Everything that a platform or a convention asks for, in one call. Later calls adjust it.
@@ -164,27 +177,37 @@ impl IdempotencyLayer {
 
     /// All four axes at once, with times and limits.
     ///
-    /// It replaces what was set before, a lease or a retention too: call it first, and adjust it afterwards.
-    pub fn policy(self, policy: Policy) -> Self {
+    /// It replaces what was set before, a lease or a retention too: call it first, and adjust it afterwards. A call that
+    /// replaces what a call before it has set is a warning. One on a clone is not, since a route that adjusts a shared layer
+    /// may well want a policy of its own.
+    #[track_caller]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        if let Some(adjusted) = self.adjusted.take() {
+            warn_of_replaced(adjusted, Location::caller());
+        }
         self.with(|exchange| exchange.policy = policy)
     }
 
     /// What a duplicate of an ended request gets; see [`Policy::on_duplicate`].
+    #[track_caller]
     pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
         self.adjust(|policy| policy.on_duplicate(on_duplicate))
     }
 
     /// What a duplicate of a running request gets; see [`Policy::while_running`].
+    #[track_caller]
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
     /// Which answers are kept; see [`Policy::keep`].
+    #[track_caller]
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
 
     /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    #[track_caller]
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         self.adjust(|policy| policy.after_crash(after_crash))
     }
@@ -197,7 +220,7 @@ impl IdempotencyLayer {
     #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
         let policy = self.exchange.policy.clone().retention(retention);
-        self.policy(policy)
+        self.adjust(|_| policy)
     }
 
     /// How long a running request keeps its key without a sign of life; see [`Policy::lease`].
@@ -207,16 +230,19 @@ impl IdempotencyLayer {
     /// Where `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
+        // Outside of a closure, so that a panic is its caller's.
         let policy = self.exchange.policy.clone().lease(lease);
-        self.policy(policy)
+        self.adjust(|_| policy)
     }
 
     /// When a client that is refused for now should come again; see [`Policy::retry_after`].
+    #[track_caller]
     pub fn retry_after(self, retry_after: Duration) -> Self {
         self.adjust(|policy| policy.retry_after(retry_after))
     }
 
     /// How long a request body may be; see [`Policy::request_limit`].
+    #[track_caller]
     pub fn request_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.request_limit(bytes))
     }
@@ -237,6 +263,7 @@ impl IdempotencyLayer {
     }
 
     /// How long an answer's body may be to be kept; see [`Policy::response_limit`].
+    #[track_caller]
     pub fn response_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.response_limit(bytes))
     }
@@ -333,7 +360,9 @@ impl IdempotencyLayer {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
 
-    pub(super) fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    #[track_caller]
+    pub(super) fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        self.adjusted = Some(Location::caller());
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
     }
 
@@ -363,3 +392,16 @@ impl<S> Layer<S> for IdempotencyLayer {
         Idempotency::new(inner, self.exchange.clone())
     }
 }
+
+#[cfg(feature = "tracing")]
+fn warn_of_replaced(adjusted: &Location<'_>, replaced: &Location<'_>) {
+    tracing::warn!(
+        %adjusted,
+        %replaced,
+        "`policy(..)` has replaced what a call before it set, such as a lease or a retention: call `policy(..)` first, and adjust \
+         it afterwards"
+    );
+}
+
+#[cfg(not(feature = "tracing"))]
+fn warn_of_replaced(_: &Location<'_>, _: &Location<'_>) {}
