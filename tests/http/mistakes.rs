@@ -4,14 +4,15 @@ use std::{thread, time::Duration};
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, Bytes},
     http::{Request, StatusCode},
     response::IntoResponse,
-    routing::post,
+    routing::{get, post},
 };
+use futures_util::stream;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Operation, Policy, Preset, key,
+    IdempotencyLayer, Keep, MemoryStore, Operation, Policy, Preset, key,
     testing::{FaultyStore, ManualClock},
 };
 
@@ -52,6 +53,66 @@ fn app<R: IntoResponse + Send + 'static>(
     answer: impl Fn() -> R + Clone + Send + Sync + 'static,
 ) -> Router {
     Router::new().route("/orders", post(move || std::future::ready(answer()))).layer(layer)
+}
+
+#[tokio::test]
+async fn authentication_inside_the_layer() {
+    let told_nothing = IdempotencyLayer::new(MemoryStore::new());
+    let request = || {
+        let mut request = order();
+        request.headers_mut().insert("authorization", "Bearer ann".parse().unwrap());
+        request
+    };
+    let (statuses, heard) = twice(app(told_nothing, || StatusCode::UNAUTHORIZED), request).await;
+    assert_eq!(statuses, [401, 401]);
+    assert_one(&heard, "/orders", "put the authentication in a layer outside");
+    // Whose callers prove themselves in the body, or whose scope says who asks, may answer so.
+    let (_, heard) = twice(app(layer(), || StatusCode::UNAUTHORIZED), order).await;
+    assert_eq!(heard, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_timeout_inside_the_layer() {
+    for status in [StatusCode::REQUEST_TIMEOUT, StatusCode::GATEWAY_TIMEOUT] {
+        let (_, heard) = twice(app(layer(), move || status), order).await;
+        assert_one(&heard, "/orders", "put the timeout outside this layer");
+    }
+    // Kept, it is replayed.
+    let (_, heard) = twice(app(layer().keep(Keep::Everything), || StatusCode::GATEWAY_TIMEOUT), order).await;
+    assert_eq!(heard, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_kept() {
+    let long = || "a".repeat(2000);
+    let (statuses, heard) = twice(app(layer().response_limit(1000), long), order).await;
+    assert_eq!(statuses, [200, 409]);
+    assert_one(&heard, "/orders", "raise `.response_limit(..)`");
+
+    let events = || ([("content-type", "text/event-stream")], "data: 1\n\n");
+    let (statuses, heard) = twice(app(layer(), events), order).await;
+    assert_eq!(statuses, [200, 409]);
+    assert_one(&heard, "/orders", "`Operation::stream()`");
+
+    // On purpose, and where nobody asks for it.
+    let streams = post(|operation: Operation| async move {
+        operation.stream();
+        Body::from_stream(stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"a"))]))
+    });
+    let (_, heard) = twice(Router::new().route("/orders", streams.layer(layer())), order).await;
+    assert_eq!(heard, [""; 0]);
+    let (_, heard) = twice(app(layer().policy(Policy::reject().response_limit(1000)), long), order).await;
+    assert_eq!(heard, [""; 0]);
+}
+
+#[tokio::test]
+async fn head_of_a_protected_get() {
+    let layer = layer().methods([axum::http::Method::GET]).key(key::query("id"));
+    let app = Router::new().route("/orders", get(|| async { "ordered" }).layer(layer));
+    let head = || Request::head("/orders?id=7").body(Body::empty()).unwrap();
+    let (statuses, heard) = twice(app, head).await;
+    assert_eq!(statuses, [200, 200]);
+    assert_one(&heard, "/orders", "route `HEAD` to something that does not write");
 }
 
 /// It blocks for real: there is no clock that could be turned.
