@@ -88,7 +88,13 @@ impl IdempotencyLayer {
     /// A layer that opens a transaction in the database of `store`, in which the handler works too: its effect and its
     /// record are committed together, or neither is.
     ///
-    /// Everything else is as with [`new`](Self::new). See [transactions](crate::guide::transactions).
+    /// Everything else is as with [`new`](Self::new). See [transactions].
+    ///
+    #[cfg_attr(feature = "sqlite", doc = "[transactions]: crate::guide::transactions")]
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        doc = "[transactions]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/transactions/index.html"
+    )]
     pub fn transactional(store: impl TransactionalStore) -> Self {
         Self::of(Arc::new(Exchange::new(Engine::transactional(store))))
     }
