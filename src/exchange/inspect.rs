@@ -26,7 +26,7 @@ impl Exchange {
                 return Some(Advice::AuthenticationInside);
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT
-                if matches!(fate, Fate::Release) && self.engine.transactions.is_none() =>
+                if matches!(fate, Fate::Release(_)) && self.engine.transactions.is_none() =>
             {
                 return Some(Advice::TimeoutInside);
             }

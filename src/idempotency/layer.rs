@@ -12,7 +12,7 @@ use crate::{
         scope::IntoScopeExtractor,
     },
     store::{Store, TransactionalStore},
-    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
+    value::{Observer, Policy, Secret},
 };
 
 /// Makes the operations behind it safe to repeat.
@@ -67,9 +67,9 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
-    exchange: Arc<Exchange>,
+    pub(super) exchange: Arc<Exchange>,
     /// Where a call has changed the policy that `policy` would replace.
-    adjusted: Option<&'static Location<'static>>,
+    pub(super) adjusted: Option<&'static Location<'static>>,
 }
 
 /// A clone is a new base: whoever gives it another policy means to.
@@ -181,78 +181,6 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.methods = methods)
     }
 
-    /// All four axes at once, with times and limits.
-    ///
-    /// It replaces what was set before, a lease or a retention too: call it first, and adjust it afterwards. A call that
-    /// replaces what a call before it has set is a warning. One on a clone is not, since a route that adjusts a shared layer
-    /// may well want a policy of its own.
-    #[track_caller]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        if let Some(adjusted) = self.adjusted.take() {
-            warn_of_replaced(adjusted, Location::caller());
-        }
-        self.with(|exchange| exchange.policy = policy)
-    }
-
-    /// What a duplicate of an ended request gets; see [`Policy::on_duplicate`].
-    #[track_caller]
-    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
-        self.adjust(|policy| policy.on_duplicate(on_duplicate))
-    }
-
-    /// What a duplicate of a running request gets; see [`Policy::while_running`].
-    #[track_caller]
-    pub fn while_running(self, while_running: WhileRunning) -> Self {
-        self.adjust(|policy| policy.while_running(while_running))
-    }
-
-    /// Which answers are kept; see [`Policy::keep`].
-    #[track_caller]
-    pub fn keep(self, keep: Keep) -> Self {
-        self.adjust(|policy| policy.keep(keep))
-    }
-
-    /// What happens once a lease has lapsed; see [`Policy::after_crash`].
-    #[track_caller]
-    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
-        self.adjust(|policy| policy.after_crash(after_crash))
-    }
-
-    /// How long an ended request answers duplicates; see [`Policy::retention`].
-    ///
-    /// # Panics
-    ///
-    /// Panics if `retention` is less than a millisecond.
-    #[track_caller]
-    pub fn retention(self, retention: Duration) -> Self {
-        let policy = self.exchange.policy.clone().retention(retention);
-        self.adjust(|_| policy)
-    }
-
-    /// How long a running request keeps its key without a sign of life; see [`Policy::lease`].
-    ///
-    /// # Panics
-    ///
-    /// Where `lease` is less than a millisecond.
-    #[track_caller]
-    pub fn lease(self, lease: Duration) -> Self {
-        // Outside of a closure, so that a panic is its caller's.
-        let policy = self.exchange.policy.clone().lease(lease);
-        self.adjust(|_| policy)
-    }
-
-    /// When a client that is refused for now should come again; see [`Policy::retry_after`].
-    #[track_caller]
-    pub fn retry_after(self, retry_after: Duration) -> Self {
-        self.adjust(|policy| policy.retry_after(retry_after))
-    }
-
-    /// How long a request body may be; see [`Policy::request_limit`].
-    #[track_caller]
-    pub fn request_limit(self, bytes: usize) -> Self {
-        self.adjust(|policy| policy.request_limit(bytes))
-    }
-
     /// How long a client may let a request body stand still, between two of its parts. Default: 60 seconds.
     ///
     /// After that the client receives 408 `body-timeout`, and nothing is claimed.
@@ -260,18 +188,12 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.body_timeout = timeout)
     }
 
-    /// How many bytes of bodies the duplicates that [wait](WhileRunning::Wait) may hold in all. Default: 64 MiB.
+    /// How many bytes of bodies the duplicates that [wait](crate::WhileRunning::Wait) may hold in all. Default: 64 MiB.
     ///
-    /// A duplicate that finds no room does not wait: it is refused as by [`WhileRunning::Refuse`]. Clones of a layer share
+    /// A duplicate that finds no room does not wait: it is refused as by [`WhileRunning::Refuse`](crate::WhileRunning::Refuse). Clones of a layer share
     /// the room.
     pub fn waiting_body_limit(self, bytes: usize) -> Self {
         self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
-    }
-
-    /// How long an answer's body may be to be kept; see [`Policy::response_limit`].
-    #[track_caller]
-    pub fn response_limit(self, bytes: usize) -> Self {
-        self.adjust(|policy| policy.response_limit(bytes))
     }
 
     /// Keeps the request body beside the record, as it came, for reconciliation and audits. Default: off.
@@ -398,16 +320,3 @@ impl<S> Layer<S> for IdempotencyLayer {
         Idempotency::new(inner, self.exchange.clone())
     }
 }
-
-#[cfg(feature = "tracing")]
-fn warn_of_replaced(adjusted: &Location<'_>, replaced: &Location<'_>) {
-    tracing::warn!(
-        %adjusted,
-        %replaced,
-        "`policy(..)` has replaced what a call before it set, such as a lease or a retention: call `policy(..)` first, and adjust \
-         it afterwards"
-    );
-}
-
-#[cfg(not(feature = "tracing"))]
-fn warn_of_replaced(_: &Location<'_>, _: &Location<'_>) {}

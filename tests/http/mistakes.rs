@@ -109,8 +109,8 @@ async fn an_answer_that_is_not_kept() {
 async fn head_of_a_protected_get() {
     let layer = layer().methods([axum::http::Method::GET]).key(key::query("id"));
     let app = Router::new().route("/orders", get(|| async { "ordered" }).layer(layer));
-    let head = || Request::head("/orders?id=7").body(Body::empty()).unwrap();
-    let (statuses, heard) = twice(app, head).await;
+    let ask = || Request::head("/orders?id=7").body(Body::empty()).unwrap();
+    let (statuses, heard) = twice(app, ask).await;
     assert_eq!(statuses, [200, 200]);
     assert_one(&heard, "/orders", "route `HEAD` to something that does not write");
 }
@@ -139,7 +139,9 @@ async fn a_handler_that_blocks_past_its_lease() {
 fn leftovers_that_nobody_waits_for() {
     let (heard, _listening) = Heard::listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let app = Router::new().route("/orders", post(|| std::future::pending::<String>())).layer(layer());
+    let store = MemoryStore::new();
+    let layer = IdempotencyLayer::new(store.clone()).unscoped();
+    let app = Router::new().route("/orders", post(std::future::pending::<String>)).layer(layer);
     runtime.block_on(async {
         let left = tokio::time::timeout(Duration::from_millis(50), app.oneshot(order())).await;
         assert!(left.is_err(), "its client has left");
@@ -148,6 +150,10 @@ fn leftovers_that_nobody_waits_for() {
     assert_eq!(heard.take(), [""; 0]);
     drop(runtime);
     assert_one(&heard.take(), "/orders", "await `Leftovers::drained()`");
+    // A memory store that goes with the runtime is told of as well.
+    drop(store);
+    let heard = heard.take();
+    assert!(heard.len() == 1 && heard[0].contains("a memory store was dropped"), "{heard:?}");
 }
 
 #[test]
