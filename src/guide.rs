@@ -22,6 +22,16 @@ pub mod callbacks {}
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
 
+/// Refusals in the form of one's own API.
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+#[doc = include_str!("../docs/errors.md")]
+pub mod errors {}
+
+/// Mistakes, and who tells of them.
+#[doc = include_str!("../docs/mistakes.md")]
+pub mod mistakes {}
+
 /// Testing.
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
@@ -34,6 +44,27 @@ pub mod refusals {}
 
 /// Forms that are sent once.
 #[doc = include_str!("../docs/tokens.md")]
+#[doc = ""]
+#[cfg_attr(feature = "form", doc = "[multipart_prefix]: crate::TokenLayer::multipart_prefix")]
+#[cfg_attr(
+    not(feature = "form"),
+    doc = "[multipart_prefix]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.TokenLayer.html#method.multipart_prefix"
+)]
+#[cfg_attr(feature = "signed-tokens", doc = "[signed]: crate::Tokens::signed")]
+#[cfg_attr(
+    not(feature = "signed-tokens"),
+    doc = "[signed]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Tokens.html#method.signed"
+)]
+#[cfg_attr(feature = "signed-tokens", doc = "[clock_skew]: crate::Tokens::clock_skew")]
+#[cfg_attr(
+    not(feature = "signed-tokens"),
+    doc = "[clock_skew]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Tokens.html#method.clock_skew"
+)]
+#[cfg_attr(feature = "signed-tokens", doc = "[SigningKeys]: crate::SigningKeys")]
+#[cfg_attr(
+    not(feature = "signed-tokens"),
+    doc = "[SigningKeys]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.SigningKeys.html"
+)]
 pub mod tokens {}
 
 /// Transactions.
@@ -62,6 +93,20 @@ pub mod messages {}
 
 /// Reconciliation.
 #[doc = include_str!("../docs/reconciliation.md")]
+#[doc = ""]
+#[cfg_attr(any(feature = "mysql", feature = "postgres", feature = "sqlite"), doc = "[outbox]: crate::outbox")]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    doc = "[outbox]: https://docs.rs/tower-idempotency/latest/tower_idempotency/outbox/index.html"
+)]
+#[cfg_attr(
+    any(feature = "mysql", feature = "postgres", feature = "sqlite"),
+    doc = "[unsent]: crate::Reconciler::unsent"
+)]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    doc = "[unsent]: https://docs.rs/tower-idempotency/latest/tower_idempotency/reconcile/struct.Reconciler.html#method.unsent"
+)]
 pub mod reconciliation {}
 
 /// Guards.

@@ -90,6 +90,56 @@
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!
 //! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
+//!
+// Without its feature an item is not there to be linked to: these links lead to docs.rs then.
+#![cfg_attr(
+    not(feature = "presets"),
+    doc = "[`preset`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/preset/index.html"
+)]
+#![cfg_attr(
+    not(feature = "json"),
+    doc = "[`Once`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/run/struct.Once.html"
+)]
+#![cfg_attr(
+    not(feature = "json"),
+    doc = "[`key::json`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/key/fn.json.html"
+)]
+#![cfg_attr(
+    not(feature = "json"),
+    doc = "[`fingerprint::json`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/fingerprint/fn.json.html"
+)]
+#![cfg_attr(
+    not(feature = "form"),
+    doc = "[`key::form`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/key/fn.form.html"
+)]
+#![cfg_attr(
+    not(feature = "form"),
+    doc = "[`fingerprint::form`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/fingerprint/fn.form.html"
+)]
+#![cfg_attr(
+    not(feature = "xml"),
+    doc = "[`key::xml`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/key/fn.xml.html"
+)]
+#![cfg_attr(
+    not(feature = "redis"),
+    doc = "[`RedisStore`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/store/struct.RedisStore.html"
+)]
+#![cfg_attr(
+    not(feature = "testing"),
+    doc = "[`testing`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/testing/index.html"
+)]
+#![cfg_attr(
+    not(feature = "signed-tokens"),
+    doc = "[`SigningKeys`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.SigningKeys.html"
+)]
+#![cfg_attr(
+    not(feature = "signed-tokens"),
+    doc = "[`Tokens::signed`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Tokens.html#method.signed"
+)]
+#![cfg_attr(
+    not(feature = "memory"),
+    doc = "[`MemoryStore`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/store/struct.MemoryStore.html"
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
 

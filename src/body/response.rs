@@ -46,6 +46,10 @@ impl<B: Body> ResponseBody<B> {
         Self { rest: Some(rest), ..Self::whole(read, None) }
     }
 
+    pub(crate) fn is_broken(&self) -> bool {
+        self.error.is_some()
+    }
+
     /// A body that broke behind what was read.
     pub(crate) fn broken(read: Bytes, error: B::Error) -> Self {
         Self { error: Some(error), ..Self::whole(read, None) }

@@ -47,13 +47,19 @@ use crate::{
 /// # What is promised
 ///
 /// The same as for requests, by a lease: a consumer that dies after the effect and before its record leaves a message
-/// that runs again, told [`attempt`](Operation::attempt)` > 1`. See [`guide::messages`](crate::guide::messages).
+/// that runs again, told [`attempt`](Operation::attempt)` > 1`. See [`guide::messages`][messages].
 ///
 /// # Where it runs
 ///
 /// Inside a Tokio runtime with its timer on. The lease is renewed as long as the future is polled, so a message may take
 /// as long as it likes; the broker's own patience has to be as long.
 #[must_use = "a layer does nothing until it is put around a service"]
+///
+#[cfg_attr(feature = "json", doc = "[messages]: crate::guide::messages")]
+#[cfg_attr(
+    not(feature = "json"),
+    doc = "[messages]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/messages/index.html"
+)]
 pub struct ConsumerLayer<M> {
     settings: Settings<M>,
 }
@@ -89,7 +95,7 @@ impl<M> ConsumerLayer<M> {
     /// A layer that opens a transaction in the database of `store`, in which the service works too: its effect and the
     /// record of its message are committed together, or neither is.
     ///
-    /// The service takes the transaction from its [`Operation`](Operation::transaction), which
+    /// The service takes the transaction from its [`Operation`][transaction], which
     /// [`operation`](Self::operation) puts into the message. A failure rolls back the count of attempts too, so
     /// [`attempts`](Self::attempts) has no effect: let the broker count.
     ///
@@ -119,6 +125,15 @@ impl<M> ConsumerLayer<M> {
     /// }
     /// # }
     /// ```
+    ///
+    #[cfg_attr(
+        any(feature = "mysql", feature = "postgres", feature = "sqlite"),
+        doc = "[transaction]: Operation::transaction"
+    )]
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+        doc = "[transaction]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Operation.html#method.transaction"
+    )]
     pub fn transactional<K: IntoKey>(
         store: impl TransactionalStore,
         name: impl Into<Arc<str>>,

@@ -75,6 +75,7 @@ impl Run<'_> {
                 return Box::pin(self.end(transaction, how)).await;
             }
             let start = Instant::now();
+            self.look_for_a_stall(start);
             match self.try_once(&mut how, start, self.engine.store_timeout).await {
                 Some(ending) => ending,
                 None => Box::pin(self.insist(how, start)).await,

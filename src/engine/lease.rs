@@ -57,6 +57,14 @@ impl<'a> Run<'a> {
         .await
     }
 
+    /// Tells of a lease that ran out without a try to renew it: nobody polled this.
+    pub(super) fn look_for_a_stall(&self, now: Instant) {
+        let after = now.duration_since(self.renewed);
+        if after > self.claim.lease && !self.work.is_overdue() {
+            self.engine.report(&Event::Stalled { key: self.key, after });
+        }
+    }
+
     /// Ends when nothing is left to renew.
     async fn heartbeat(&mut self) {
         if self.work.is_lost() {
@@ -68,6 +76,7 @@ impl<'a> Run<'a> {
             sleep_until(next).await;
             let sent = Instant::now();
             let ends = self.renewed + lease;
+            self.look_for_a_stall(sent);
             let mut limit = self.engine.store_timeout.min(lease / 3);
             if sent < ends {
                 limit = limit.min(ends - sent);

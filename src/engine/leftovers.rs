@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::Notify};
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use super::party::{Bucket, Party};
 use crate::value::{RecordKey, Refusal};
@@ -186,8 +186,10 @@ impl Leftovers {
         let time = self.time;
         runtime.spawn(async move {
             let _place = place;
-            if tokio::time::timeout(time, work).await.is_err() {
-                too_long(time);
+            let mut unfinished = Unfinished::new(too_long);
+            let ended = tokio::time::timeout(time, work).await;
+            if ended.is_ok() {
+                unfinished.finish();
             }
         });
     }
@@ -241,6 +243,31 @@ impl Drop for Place {
         };
         if count.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.ended.notify_waiters();
+        }
+    }
+}
+
+/// Tells of a leftover that was dropped before its end: its time was over, or its runtime has shut down.
+struct Unfinished<F: FnOnce(Duration)> {
+    tell: Option<F>,
+    since: Instant,
+}
+
+impl<F: FnOnce(Duration)> Unfinished<F> {
+    fn new(tell: F) -> Self {
+        Self { tell: Some(tell), since: Instant::now() }
+    }
+
+    fn finish(&mut self) {
+        self.tell = None;
+    }
+}
+
+impl<F: FnOnce(Duration)> Drop for Unfinished<F> {
+    fn drop(&mut self) {
+        // Who sees a panic has ended the claim, or left it to its lease.
+        if let Some(tell) = self.tell.take().filter(|_| !std::thread::panicking()) {
+            tell(self.since.elapsed());
         }
     }
 }

@@ -45,6 +45,15 @@ fn trace(event: &Event<'_>) {
         Event::ClaimLost { key, attempt } => {
             warn!(key = key.log_id(), attempt, "the claim was lost while the handler ran");
         }
+        Event::Stalled { key, after } => {
+            warn!(
+                key = key.log_id(),
+                route = key.route(),
+                ?after,
+                "a handler blocked its thread for longer than its lease, so that a duplicate could have run beside it: move \
+                 what blocks into `tokio::task::spawn_blocking`, or choose a longer `.lease(..)`"
+            );
+        }
         Event::StoreFailed { key, verb, error, retried } => {
             warn!(key = key.log_id(), %verb, error = error as &dyn std::error::Error, retried, "the store failed");
         }
@@ -54,7 +63,13 @@ fn trace(event: &Event<'_>) {
         Event::FailedOpen { key } => warn!(key = key.log_id(), "let through unprotected: the store does not answer"),
         Event::Detached { key } => debug!(key = key.log_id(), "the client left; its work goes on"),
         Event::Dropped { key, after } => {
-            warn!(key = key.log_id(), ?after, "the client left, and its work was dropped; its claim lapses");
+            warn!(
+                key = key.log_id(),
+                route = key.route(),
+                ?after,
+                "the client left, and its work was dropped; its claim lapses. If the server is shutting down, await \
+                 `Leftovers::drained()` first"
+            );
         }
     }
 }

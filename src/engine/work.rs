@@ -114,6 +114,10 @@ impl Work {
         }
     }
 
+    pub(super) fn is_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Acquire)
+    }
+
     /// Resolves when the claim is lost or overdue.
     pub(crate) async fn lost(&self) {
         loop {

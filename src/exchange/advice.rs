@@ -1,4 +1,4 @@
-//! Warnings about callers that the layer cannot tell apart, or takes for others.
+//! Warnings about callers that the layer cannot tell apart, or takes for others, and about layers in the wrong order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +14,16 @@ pub(super) enum Advice {
     CookieLeftOut,
     /// A caller is refused for its credentials.
     OtherCaller,
+    /// The handler's side answered 401.
+    AuthenticationInside,
+    /// A 408 or 504 from the handler's side released the key.
+    TimeoutInside,
+    /// An answer was too long to be kept.
+    AnswerTooLong,
+    /// An answer was a stream, and is not kept.
+    AnswerStreams,
+    /// A `HEAD` came to a route whose `GET` is protected.
+    UnprotectedHead,
 }
 
 /// How many pairs of route and advice are told apart. Beyond that nobody is warned any more: without a matched route, each
@@ -93,6 +103,32 @@ fn warn(advice: Advice, route: &str) {
             "a cookie beside an `Authorization` is left out of account. If the cookie, and not the `Authorization`, says who \
              asks, name it with `.scope(scope::cookie(..))` or `.credentials([credential::cookie(..)])`; otherwise \
              confirm it with `.credentials([header::AUTHORIZATION])`, `.scope(..)` or `.unscoped()`",
+        ),
+        Advice::AuthenticationInside => tracing::warn!(
+            route,
+            "an answer of 401 came from inside this layer, so a duplicate is replayed an answer without being authenticated: \
+             put the authentication in a layer outside this one, or let `.scope(scope::from_extractor(..))` do it; confirm \
+             with `.unscoped()` that callers prove themselves in each request's body"
+        ),
+        Advice::TimeoutInside => tracing::warn!(
+            route,
+            "an answer of 408 or 504 from inside this layer released its key, so the next try runs, though the effect may \
+             have happened: put the timeout outside this layer, or keep such answers with `.keep(..)`"
+        ),
+        Advice::AnswerTooLong => tracing::warn!(
+            route,
+            "an answer is too long to be kept, so its duplicates receive a 409 `response-not-retained`: raise \
+             `.response_limit(..)`, or let the handler confirm it with `Operation::stream()`"
+        ),
+        Advice::AnswerStreams => tracing::warn!(
+            route,
+            "an event stream is not kept, so its duplicates receive a 409 `response-not-retained`: let the handler confirm it \
+             with `Operation::stream()`, or leave the route out with `.skip_routes(..)`"
+        ),
+        Advice::UnprotectedHead => tracing::warn!(
+            route,
+            "a `HEAD` is never protected, and this route's `GET` is: Axum serves both with one handler, which ran. If it \
+             writes, route `HEAD` to something that does not write"
         ),
         Advice::OtherCaller => tracing::warn!(
             route,

@@ -6,7 +6,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, StatusCode,
+    HeaderMap, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
     request,
     response::Parts,
@@ -91,16 +91,13 @@ impl Exchange {
 
     /// Whether the answer goes out as it comes: it is none to wait for, none to replay, or too long to be kept.
     fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: Wishes) -> bool {
-        let content_type = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
-        let is_event_stream = media_type.eq_ignore_ascii_case(b"text/event-stream");
         // A 304 tells the length of what it does not send.
         let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
         let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
         let length = told.unwrap_or(0).max(body.size_hint().lower());
         is_partial(parts.status)
             || wishes.stream
-            || is_event_stream
+            || is_event_stream(&parts.headers)
             || length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX)
     }
 
@@ -192,6 +189,12 @@ impl Exchange {
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)
     }
+}
+
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    media_type.eq_ignore_ascii_case(b"text/event-stream")
 }
 
 /// Whether neither the head nor the body says how long the answer is.

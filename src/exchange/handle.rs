@@ -50,6 +50,9 @@ impl Exchange {
                     issued.mark(&mut head.headers);
                 }
                 let (body, fate) = self.take_in(asking, &mut head, body, work).await;
+                if !body.is_broken() {
+                    self.look_at_answer(key, &head, &fate, work);
+                }
                 self.tell_times(&mut head.headers, &fate);
                 Ok((Response::from_parts(head, body), fate))
             };

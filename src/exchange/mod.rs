@@ -12,6 +12,7 @@ mod fail_open;
 mod future;
 mod handle;
 mod headers;
+mod inspect;
 mod issuing;
 mod operation;
 mod payload;
@@ -168,12 +169,16 @@ impl Scoping {
 /// The methods, if the answers to all of them can be replayed.
 #[track_caller]
 pub(crate) fn protectable(methods: impl IntoIterator<Item = Method>) -> Vec<Method> {
-    let methods: Vec<_> = methods.into_iter().collect();
+    let mut methods: Vec<_> = methods.into_iter().collect();
     let odd = [Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
     if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
         panic!("{method} cannot be protected");
     }
     assert!(!methods.is_empty(), "a layer without methods protects nothing");
+    if methods.contains(&Method::GET) {
+        // Not protected, but looked at: its handler is that of the protected `GET`.
+        methods.push(Method::HEAD);
+    }
     methods
 }
 

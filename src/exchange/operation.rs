@@ -79,7 +79,7 @@ impl Operation {
     }
 
     /// Derives a key for one step of this operation, as 64 hexadecimal digits: for a call to another service, as its
-    /// `Idempotency-Key`, or for a [`run`](crate::Once::run) of its own.
+    /// `Idempotency-Key`, or for a [`run`][run] of its own.
     ///
     /// Every attempt of the operation derives the same key. It depends on the route, the scope, the key, the caller of the
     /// first attempt and the step. It does not depend on the content: if a client corrects its request after a failure,
@@ -90,6 +90,12 @@ impl Operation {
     /// current secret.
     ///
     /// Deriving a key tells that the operation [began](Self::began).
+    ///
+    #[cfg_attr(feature = "json", doc = "[run]: crate::Once::run")]
+    #[cfg_attr(
+        not(feature = "json"),
+        doc = "[run]: https://docs.rs/tower-idempotency/latest/tower_idempotency/run/struct.Once.html#method.run"
+    )]
     #[must_use]
     pub fn child_key(&self, step: &str) -> String {
         self.began();

@@ -86,7 +86,7 @@ where
             return self.pass(request);
         }
         let (parts, body) = request.into_parts();
-        if self.exchange.exceptions.cover(&parts) {
+        if self.exchange.leaves_out(&parts) {
             return self.pass(Request::from_parts(parts, body));
         }
         match self.exchange.subject(&parts) {

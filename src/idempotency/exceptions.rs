@@ -108,6 +108,7 @@ impl IdempotencyLayer {
 
     /// How long an answer without a length is read before it is passed on as a stream; see
     /// [`Policy::stream_after`](crate::Policy::stream_after).
+    #[track_caller]
     pub fn stream_after(self, duration: Duration) -> Self {
         self.adjust(|policy| policy.stream_after(duration))
     }

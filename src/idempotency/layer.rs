@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{panic::Location, sync::Arc, time::Duration};
 
 use http::{HeaderName, Method};
 use tower_layer::Layer;
@@ -12,7 +12,7 @@ use crate::{
         scope::IntoScopeExtractor,
     },
     store::{Store, TransactionalStore},
-    value::{AfterCrash, Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
+    value::{Observer, Policy, Secret},
 };
 
 /// Makes the operations behind it safe to repeat.
@@ -64,24 +64,43 @@ use crate::{
 ///
 /// Inside a Tokio runtime with its timer on. Work whose client leaves goes on in that runtime: see
 /// [`leftovers`](Self::leftovers).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
-    exchange: Arc<Exchange>,
+    pub(super) exchange: Arc<Exchange>,
+    /// Where a call has changed the policy that `policy` would replace.
+    pub(super) adjusted: Option<&'static Location<'static>>,
+}
+
+/// A clone is a new base: whoever gives it another policy means to.
+impl Clone for IdempotencyLayer {
+    fn clone(&self) -> Self {
+        Self::of(self.exchange.clone())
+    }
 }
 
 impl IdempotencyLayer {
     /// A layer that keeps its records in `store`: [`Policy::replay`], and everything else as described above.
     pub fn new(store: impl Store) -> Self {
-        Self { exchange: Arc::new(Exchange::new(Engine::new(store))) }
+        Self::of(Arc::new(Exchange::new(Engine::new(store))))
     }
 
     /// A layer that opens a transaction in the database of `store`, in which the handler works too: its effect and its
     /// record are committed together, or neither is.
     ///
-    /// Everything else is as with [`new`](Self::new). See [transactions](crate::guide::transactions).
+    /// Everything else is as with [`new`](Self::new). See [transactions].
+    ///
+    #[cfg_attr(feature = "sqlite", doc = "[transactions]: crate::guide::transactions")]
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        doc = "[transactions]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/transactions/index.html"
+    )]
     pub fn transactional(store: impl TransactionalStore) -> Self {
-        Self { exchange: Arc::new(Exchange::new(Engine::transactional(store))) }
+        Self::of(Arc::new(Exchange::new(Engine::transactional(store))))
+    }
+
+    fn of(exchange: Arc<Exchange>) -> Self {
+        Self { exchange, adjusted: None }
     }
 
     /// Everything that a platform or a convention asks for, in one call. Later calls adjust it.
@@ -162,65 +181,6 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.methods = methods)
     }
 
-    /// All four axes at once, with times and limits.
-    ///
-    /// It replaces what was set before, a lease or a retention too: call it first, and adjust it afterwards.
-    pub fn policy(self, policy: Policy) -> Self {
-        self.with(|exchange| exchange.policy = policy)
-    }
-
-    /// What a duplicate of an ended request gets; see [`Policy::on_duplicate`].
-    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
-        self.adjust(|policy| policy.on_duplicate(on_duplicate))
-    }
-
-    /// What a duplicate of a running request gets; see [`Policy::while_running`].
-    pub fn while_running(self, while_running: WhileRunning) -> Self {
-        self.adjust(|policy| policy.while_running(while_running))
-    }
-
-    /// Which answers are kept; see [`Policy::keep`].
-    pub fn keep(self, keep: Keep) -> Self {
-        self.adjust(|policy| policy.keep(keep))
-    }
-
-    /// What happens once a lease has lapsed; see [`Policy::after_crash`].
-    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
-        self.adjust(|policy| policy.after_crash(after_crash))
-    }
-
-    /// How long an ended request answers duplicates; see [`Policy::retention`].
-    ///
-    /// # Panics
-    ///
-    /// Panics if `retention` is less than a millisecond.
-    #[track_caller]
-    pub fn retention(self, retention: Duration) -> Self {
-        let policy = self.exchange.policy.clone().retention(retention);
-        self.policy(policy)
-    }
-
-    /// How long a running request keeps its key without a sign of life; see [`Policy::lease`].
-    ///
-    /// # Panics
-    ///
-    /// Where `lease` is less than a millisecond.
-    #[track_caller]
-    pub fn lease(self, lease: Duration) -> Self {
-        let policy = self.exchange.policy.clone().lease(lease);
-        self.policy(policy)
-    }
-
-    /// When a client that is refused for now should come again; see [`Policy::retry_after`].
-    pub fn retry_after(self, retry_after: Duration) -> Self {
-        self.adjust(|policy| policy.retry_after(retry_after))
-    }
-
-    /// How long a request body may be; see [`Policy::request_limit`].
-    pub fn request_limit(self, bytes: usize) -> Self {
-        self.adjust(|policy| policy.request_limit(bytes))
-    }
-
     /// How long a client may let a request body stand still, between two of its parts. Default: 60 seconds.
     ///
     /// After that the client receives 408 `body-timeout`, and nothing is claimed.
@@ -228,17 +188,12 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.body_timeout = timeout)
     }
 
-    /// How many bytes of bodies the duplicates that [wait](WhileRunning::Wait) may hold in all. Default: 64 MiB.
+    /// How many bytes of bodies the duplicates that [wait](crate::WhileRunning::Wait) may hold in all. Default: 64 MiB.
     ///
-    /// A duplicate that finds no room does not wait: it is refused as by [`WhileRunning::Refuse`]. Clones of a layer share
+    /// A duplicate that finds no room does not wait: it is refused as by [`WhileRunning::Refuse`](crate::WhileRunning::Refuse). Clones of a layer share
     /// the room.
     pub fn waiting_body_limit(self, bytes: usize) -> Self {
         self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
-    }
-
-    /// How long an answer's body may be to be kept; see [`Policy::response_limit`].
-    pub fn response_limit(self, bytes: usize) -> Self {
-        self.adjust(|policy| policy.response_limit(bytes))
     }
 
     /// Keeps the request body beside the record, as it came, for reconciliation and audits. Default: off.
@@ -333,7 +288,9 @@ impl IdempotencyLayer {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
 
-    pub(super) fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    #[track_caller]
+    pub(super) fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        self.adjusted = Some(Location::caller());
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
     }
 

@@ -3,6 +3,7 @@
 mod answers;
 mod exceptions;
 mod layer;
+mod policy;
 mod preset;
 
 pub use self::{layer::IdempotencyLayer, preset::Preset};

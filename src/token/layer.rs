@@ -135,7 +135,13 @@ impl TokenLayer {
     /// How long a used token is known as used. Default: 24 hours; after that it is unknown, and as little good.
     ///
     /// A signed token is known as used for as long as it would have been good, whatever this says: see
-    /// [`Tokens::signed`](super::Tokens::signed).
+    /// [`Tokens::signed`][signed].
+    ///
+    #[cfg_attr(feature = "signed-tokens", doc = "[signed]: super::Tokens::signed")]
+    #[cfg_attr(
+        not(feature = "signed-tokens"),
+        doc = "[signed]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Tokens.html#method.signed"
+    )]
     pub fn retention(self, retention: Duration) -> Self {
         self.adjust(|policy| policy.retention(retention))
     }

@@ -58,6 +58,14 @@ pub enum Event<'a> {
         /// The number of the attempt that lost it.
         attempt: u32,
     },
+    /// A handler was not polled for longer than its lease, so that another request could have taken its claim over: it
+    /// blocked its thread, or the machine stood still.
+    Stalled {
+        /// The operation.
+        key: &'a RecordKey,
+        /// For how long its lease had not been renewed.
+        after: Duration,
+    },
     /// A call to the store failed or took too long.
     StoreFailed {
         /// The operation.

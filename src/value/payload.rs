@@ -13,7 +13,7 @@ use bytes::Bytes;
 /// | HTTP request | [`response`](Self::response) | gets this answer, marked as a replay |
 /// | message | [`done`](Self::done) | is acknowledged |
 /// | message | [`failed`](Self::failed) | is dead-lettered |
-/// | function | [`value`](Self::value) | gets this value |
+/// | function | [`value`][value] | gets this value |
 /// | function | [`failed`](Self::failed) | hears `handler-failed` |
 /// | any | [`tombstone`](Self::tombstone) | an HTTP request or a function hears `response-not-retained`; a message is acknowledged |
 ///
@@ -30,6 +30,12 @@ use bytes::Bytes;
 /// let settlement = Settlement::new(Claimant::random(), Payload::response(&paid).into(), day);
 /// assert!(settlement.payload.is_some());
 /// ```
+///
+#[cfg_attr(feature = "json", doc = "[value]: Self::value")]
+#[cfg_attr(
+    not(feature = "json"),
+    doc = "[value]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Payload.html#method.value"
+)]
 #[derive(Clone, PartialEq, Eq)]
 #[must_use = "a payload does nothing until a record is settled with it"]
 pub struct Payload(Option<Bytes>);

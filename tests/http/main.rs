@@ -42,6 +42,8 @@ mod layer_order;
 mod leftovers;
 #[cfg(feature = "testing")]
 mod lost_claims;
+#[cfg(all(feature = "axum", feature = "testing", feature = "tracing"))]
+mod mistakes;
 #[cfg(feature = "testing")]
 mod outages;
 mod ownership;
