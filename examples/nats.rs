@@ -76,8 +76,8 @@ async fn pay(order: Order) -> Result<(), Failure> {
 
 /// The key is the order's number, and another amount under the same number is another message.
 pub(crate) fn payouts(store: impl Store) -> ConsumerLayer<Order> {
-    ConsumerLayer::new(store, "payouts", |order: &Order| order.number.clone())
-        .fingerprint(|order| Fingerprint::builder().part(order.amount.to_be_bytes()).build())
+    let amount = |order: &Order| Fingerprint::builder().part(order.amount.to_be_bytes()).build();
+    ConsumerLayer::with_fingerprint(store, "payouts", |order: &Order| order.number.clone(), amount)
         .operation(|order, operation| order.operation = Some(operation))
         .attempts(3)
         .retention(Duration::from_secs(7 * 24 * 60 * 60))

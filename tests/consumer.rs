@@ -92,7 +92,8 @@ impl Lab {
         let store = Arc::new(FaultyStore::new(MemoryStore::new()));
         let faults = store.faults();
         let leftovers = Leftovers::new();
-        let layer = ConsumerLayer::new(store.clone(), "payouts", |order: &Order| Ok(order.id.to_owned()))
+        let id = |order: &Order| Ok(order.id.to_owned());
+        let layer = ConsumerLayer::with_fingerprint(store.clone(), "payouts", id, |_| Fingerprint::OFF)
             .operation(|order, operation| order.operation = Some(operation))
             .leftovers(leftovers.clone());
         Self { store, faults, layer: adjust(layer), payouts: Payouts::default(), leftovers }
@@ -207,19 +208,26 @@ async fn a_message_that_kills_its_consumer_is_put_aside() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_without_a_key_is_put_aside() {
-    let lab = Lab::new(|layer| layer.scope(|order| (order.amount > 0).then(|| "shop".into())));
+    let shops = [None, Some("shop"), Some(""), Some(" \u{a0}")];
+    let lab = Lab::new(|layer| layer.scope(move |order| shops[(order.amount % 7) as usize].map(Into::into)));
+    let order = |id| Order { amount: 1, ..order(id) };
     let long: &'static str = "x".repeat(256).leak();
     let cases = [
         (order(""), Refusal::KeyInvalid(KeyError::Empty)),
+        // Blanks look alike to everybody: they would make one message of two.
+        (order("  "), Refusal::KeyInvalid(KeyError::Empty)),
         (order(long), Refusal::KeyInvalid(KeyError::TooLong)),
         (Order { amount: 0, ..order("a") }, Refusal::ScopeMissing),
+        (Order { amount: 2, ..order("a") }, Refusal::ScopeMissing),
+        (Order { amount: 3, ..order("a") }, Refusal::ScopeMissing),
     ];
     for (order, why) in cases {
         let nameless = lab.consume(order).await;
         assert_eq!(nameless, Consumed::NoKey(why));
         assert_eq!(nameless.action(), Action::DeadLetter);
     }
-    let layer = ConsumerLayer::new(lab.store.clone(), "payouts", |_: &Order| None::<String>);
+    let none = |_: &Order| None::<String>;
+    let layer = ConsumerLayer::with_fingerprint(lab.store.clone(), "payouts", none, |_| Fingerprint::OFF);
     let nameless = layer.layer(lab.payouts.clone()).oneshot(order("a")).await;
     assert_eq!(nameless, Ok(Consumed::NoKey(Refusal::KeyMissing)));
     assert!(lab.attempts().is_empty() && lab.faults.calls(StoreVerb::Claim) == 0);
@@ -241,7 +249,8 @@ async fn names_and_scopes_do_not_meet() {
     let lab = Lab::new(|layer| layer.scope(|order| Some(order.amount.to_string())));
     assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
     assert_eq!(lab.consume(Order { amount: 8, ..order("a") }).await, Consumed::Executed(8));
-    let mails = ConsumerLayer::new(lab.store.clone(), "mails", |order: &Order| order.id.to_owned());
+    let id = |order: &Order| order.id.to_owned();
+    let mails = ConsumerLayer::with_fingerprint(lab.store.clone(), "mails", id, |_| Fingerprint::OFF);
     assert_eq!(mails.layer(lab.payouts.clone()).oneshot(order("a")).await, Ok(Consumed::Executed(7)));
 }
 
@@ -278,7 +287,7 @@ async fn failures_that_are_kept_are_for_good() {
     let keeps: [fn(ConsumerLayer<Order>) -> ConsumerLayer<Order>; 3] = [
         |layer| layer.policy(Policy::at_most_once()),
         |layer| layer.keep(Keep::Everything),
-        |layer| layer.keep(Keep::when(|answer| answer.status().is_server_error())).attempts(1),
+        |layer| layer.permanent_errors(|error: &&'static str| error.starts_with("the bank")).attempts(1),
     ];
     for keep in keeps {
         let lab = Lab::new(keep);
@@ -288,6 +297,71 @@ async fn failures_that_are_kept_are_for_good() {
         assert_eq!(lab.consume(order("a")).await, Consumed::FailedForGood { error: None });
         assert_eq!(lab.attempts(), [1]);
     }
+}
+
+/// What judges an HTTP answer is not asked about one that was invented.
+#[tokio::test(start_paused = true)]
+async fn a_closure_for_answers_is_not_asked_about_messages() {
+    let lab = Lab::new(|layer| layer.keep(Keep::when(|_| panic!("there is no answer"))));
+    let fails = || Order { end: End::Fails, ..order("a") };
+    assert!(matches!(lab.consume(fails()).await, Consumed::Failed { attempt: 1, .. }));
+    assert!(matches!(lab.consume(fails()).await, Consumed::Failed { attempt: 2, .. }));
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_another_kind_is_not_permanent() {
+    let lab = Lab::new(|layer| layer.permanent_errors(|error: &&'static str| *error == "the account is closed"));
+    let failed = lab.consume(Order { end: End::Fails, ..order("a") }).await;
+    assert!(matches!(failed, Consumed::Failed { attempt: 1, .. }), "{failed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_can_never_succeed_says_so() {
+    let lab = Lab::new(|layer| layer.attempts(3));
+    let gives_up = |mut order: Order| -> Ready<Result<u32, &'static str>> {
+        order.operation.take().unwrap().fail_permanently();
+        ready(Err("no such account"))
+    };
+    let failed = lab.layer.layer(tower::service_fn(gives_up)).oneshot(order("a")).await;
+    assert_eq!(failed, Ok(Consumed::FailedForGood { error: Some("no such account") }));
+    assert_eq!(lab.consume(order("a")).await, Consumed::FailedForGood { error: None });
+    assert!(lab.attempts().is_empty());
+}
+
+/// Whoever may publish must not be able to have another one's message acknowledged unread.
+#[cfg(feature = "json")]
+#[tokio::test(start_paused = true)]
+async fn by_default_the_whole_message_counts() {
+    #[derive(Clone, serde::Serialize)]
+    struct Payout {
+        number: &'static str,
+        to: &'static str,
+        #[serde(skip)]
+        #[allow(dead_code, reason = "it stands for what differs from one delivery to the next")]
+        redelivered: bool,
+    }
+
+    let layer = ConsumerLayer::new(MemoryStore::new(), "payouts", |payout: &Payout| payout.number.to_owned());
+    let payouts = layer.layer(tower::service_fn(|payout: Payout| ready(Ok::<_, &'static str>(payout.to))));
+    let payout = |to, redelivered| Payout { number: "7", to, redelivered };
+    assert_eq!(payouts.clone().oneshot(payout("mallory", false)).await, Ok(Consumed::Executed("mallory")));
+    let other = payouts.clone().oneshot(payout("ann", false)).await.unwrap();
+    assert_eq!(other, Consumed::Mismatch(Mismatch::Fingerprint));
+    assert_eq!(other.action(), Action::DeadLetter);
+    assert_eq!(payouts.oneshot(payout("mallory", true)).await, Ok(Consumed::AlreadyDone));
+}
+
+#[cfg(feature = "json")]
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_no_json_is_put_aside() {
+    type Odd = std::collections::BTreeMap<Vec<u8>, u8>;
+
+    let layer = ConsumerLayer::new(MemoryStore::new(), "odd", |_: &Odd| "a".to_owned());
+    let service = layer.layer(tower::service_fn(|_: Odd| ready(Ok::<_, &'static str>(()))));
+    let odd = service.oneshot(Odd::from([(vec![1], 2)])).await.unwrap();
+    assert!(matches!(odd, Consumed::NoKey(Refusal::BodyInvalid(_))), "{odd:?}");
 }
 
 #[tokio::test(start_paused = true)]

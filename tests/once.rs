@@ -119,15 +119,75 @@ async fn a_failure_that_is_an_answer_is_a_value() {
     }
 }
 
+/// What judges an HTTP answer is not asked about one that was invented.
 #[tokio::test(start_paused = true)]
-async fn a_closure_sees_the_value() {
-    let (store, once, writer) = once();
-    let even = Keep::when(|answer| serde_json::from_slice::<Invoice>(answer.body()).unwrap().number.is_multiple_of(2));
-    let once = once.policy(Policy::replay().keep(even));
-    for number in [1, 2, 2] {
-        assert_eq!(write(&once, &writer, "a").await.unwrap().number, number);
+async fn a_closure_for_answers_is_not_asked_about_values() {
+    let (_, once, writer) = once();
+    let once = once.policy(Policy::replay().keep(Keep::when(|_| panic!("there is no answer"))));
+    assert!(fail(&once, &writer).await.is_err());
+    for _ in 0..2 {
+        assert_eq!(write(&once, &writer, "a").await.unwrap().number, 2);
     }
-    assert_eq!(store.inspect(&key("a")).await.unwrap().unwrap().attempt, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_no_other_try_can_change_is_kept() {
+    let (_, once, writer) = once();
+    let permanent = once.clone().permanent_errors(|error: &String| error == "out of paper");
+    assert_eq!(fail(&permanent, &writer).await, Err(RunError::Failed("out of paper".into())));
+    assert_eq!(write(&once, &writer, "a").await, refused(Refusal::HandlerFailed));
+
+    let gives_up = |operation: Operation| async move {
+        operation.fail_permanently();
+        Err::<Invoice, _>("no such customer".to_owned())
+    };
+    assert_eq!(once.run("b", gives_up).await, Err(RunError::Failed("no such customer".into())));
+    assert_eq!(write(&once, &writer, "b").await, refused(Refusal::HandlerFailed));
+
+    let other = once.clone().permanent_errors(|error: &String| error == "no such customer");
+    assert!(matches!(
+        other.run("c", |_| async { Err::<u8, _>("out of ink".to_owned()) }).await,
+        Err(RunError::Failed(_))
+    ));
+    assert_eq!(other.run("c", |_| async { Ok::<_, String>(1) }).await, Ok(1));
+}
+
+/// To the last bit: a duplicate must not get another amount than the first.
+#[tokio::test(start_paused = true)]
+async fn numbers_are_replayed_as_they_were() {
+    let (_, once, _) = once();
+    // One in four of these is another number after a reading that is only nearly right.
+    let mut bits = 0x3ff1_2345_6789_abcd_u64;
+    for n in 0..2_000 {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (long, short) = (f64::from_bits(bits), f32::from_bits((bits >> 32) as u32));
+        if !long.is_finite() || !short.is_finite() {
+            continue;
+        }
+        let key = n.to_string();
+        let first = once.run(&key, move |_| async move { Ok::<_, String>((long, Some(short))) }).await.unwrap();
+        let again = once.run(&key, |_| async { Ok::<(f64, Option<f32>), String>((0.0, None)) }).await.unwrap();
+        assert_eq!(first.0.to_bits(), again.0.to_bits(), "{long:e}");
+        assert_eq!(first.1.map(f32::to_bits), again.1.map(f32::to_bits), "{short:e}");
+    }
+    for odd in [0.0, -0.0, f64::MIN_POSITIVE, 5e-324, f64::MAX, 0.1 + 0.2] {
+        let key = format!("{odd:e}");
+        once.run(&key, move |_| async move { Ok::<_, String>(odd) }).await.unwrap();
+        let again = once.run(&key, |_| async { Ok::<_, String>(1.0_f64) }).await.unwrap();
+        assert_eq!(odd.to_bits(), again.to_bits(), "{odd:e}");
+    }
+}
+
+/// JSON would say `null`, and a duplicate would be told that there is no number.
+#[tokio::test(start_paused = true)]
+async fn a_number_that_is_not_finite_is_not_kept() {
+    let (_, once, _) = once();
+    for (key, number) in [("nan", f64::NAN), ("infinite", f64::INFINITY)] {
+        let first = once.run(key, move |_| async move { Ok::<_, String>(Some(number)) }).await.unwrap();
+        assert_eq!(first.map(f64::to_bits), Some(number.to_bits()));
+        let again = once.run(key, |_| async { Ok::<_, String>(Some(1.0)) }).await;
+        assert_eq!(again, Err(RunError::Refused(Refusal::ResponseNotRetained)), "{key}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +205,10 @@ async fn while_it_runs() {
 #[tokio::test(start_paused = true)]
 async fn what_is_refused() {
     let (_, once, writer) = once();
-    assert_eq!(write(&once, &writer, "").await, refused(Refusal::KeyInvalid(KeyError::Empty)));
+    for blank in ["", " ", "\u{3000}"] {
+        assert_eq!(write(&once, &writer, blank).await, refused(Refusal::KeyInvalid(KeyError::Empty)));
+        assert_eq!(write(&once.clone().scope(blank), &writer, "a").await, refused(Refusal::ScopeMissing));
+    }
 
     let asks = |part: &str| Fingerprint::builder().part(part).build();
     write(&once.clone().fingerprint(asks("x")), &writer, "a").await.unwrap();

@@ -9,7 +9,7 @@ use crate::value::{Mismatch, Refusal};
 /// | outcome | action |
 /// | --- | --- |
 /// | `Executed`, `AlreadyDone` | acknowledge |
-/// | `RunningElsewhere`, `Failed`, `Unavailable` | give back, with a delay |
+/// | `RunningElsewhere`, `Failed`, `RolledBack`, `CommitUnknown`, `Unavailable` | give back, with a delay |
 /// | `FailedForGood`, `Exhausted`, `NoKey`, `Mismatch`, `OutcomeUnknown` | dead-letter |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the broker has to be told"]
@@ -33,19 +33,34 @@ pub enum Consumed<T, E> {
         /// When to try again.
         retry_after: Duration,
     },
-    /// It was not handled, now or before, and the policy keeps failures: it never runs again.
+    /// The service handled it, and what it did in its transaction was rolled back all the same: by the database, at the
+    /// commit, or by the service itself. The next delivery runs.
+    RolledBack {
+        /// How often it was tried, this time included.
+        attempt: u32,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The service handled it, and the database did not say whether the transaction was committed. The next delivery finds
+    /// out: it is already done, or it runs.
+    CommitUnknown {
+        /// When to look again.
+        retry_after: Duration,
+    },
+    /// It was not handled, now or before, and no other try can change that: it never runs again.
     FailedForGood {
         /// What the service said; `None` where it said so before.
         error: Option<E>,
     },
     /// It was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and not handled.
     Exhausted {
-        /// What the service said at the last try; `None` where that try never came back.
+        /// What the service said at the last try; `None` if that try never came back, or was rolled back.
         error: Option<E>,
         /// How often it was tried.
         attempts: u32,
     },
-    /// It has no key, none that is valid, or no scope. Why: `key-missing`, `key-invalid` or `scope-missing`.
+    /// It has no key, none that is valid, no scope, or cannot be written as JSON for its fingerprint. Why: `key-missing`,
+    /// `key-invalid`, `scope-missing` or `body-invalid`.
     NoKey(Refusal),
     /// Its key belongs to a message with other content.
     Mismatch(Mismatch),
@@ -83,6 +98,8 @@ impl<T, E> Consumed<T, E> {
             Self::Executed(_) | Self::AlreadyDone => Action::Acknowledge,
             Self::RunningElsewhere { retry_after: delay }
             | Self::Failed { retry_after: delay, .. }
+            | Self::RolledBack { retry_after: delay, .. }
+            | Self::CommitUnknown { retry_after: delay }
             | Self::Unavailable { retry_after: delay } => Action::GiveBack { delay },
             Self::FailedForGood { .. }
             | Self::Exhausted { .. }

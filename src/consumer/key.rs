@@ -2,7 +2,7 @@ use crate::value::KeyError;
 
 /// What a closure may give that takes the key out of a message.
 ///
-/// `None` is a message without a key. The rules for keys hold for it: 1 to 255 bytes, no control characters.
+/// `None` is a message without a key. The rules for keys hold for it: 1 to 255 bytes, no control characters, not blank.
 pub trait IntoKey {
     /// The key, if there is one.
     fn into_key(self) -> Result<Option<String>, KeyError>;

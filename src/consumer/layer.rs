@@ -1,13 +1,12 @@
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tower_layer::Layer;
 
-use super::{Consumer, IntoKey};
+use super::{Consumer, settings::Settings};
 use crate::{
-    engine::{Engine, Leftovers},
+    engine::{Engine, Leftovers, Permanent},
     exchange::Operation,
-    store::{Store, TransactionalStore},
-    value::{AfterCrash, Claim, Fingerprint, Keep, KeyError, Observer, Policy, RecordKey, Refusal, WhileRunning},
+    value::{AfterCrash, Fingerprint, Keep, Observer, Policy, WhileRunning},
 };
 
 /// Handles each message once, however often the broker delivers it.
@@ -17,10 +16,18 @@ use crate::{
 /// be acknowledged; one of a message that is being handled is not, since the first one may yet fail. If the service
 /// fails, the key is released, and the message is to be given back.
 ///
+/// A key that comes with other content is no duplicate: whoever may publish could take another producer's key, and the
+/// other's message would be acknowledged unread. So a message has a [`Fingerprint`] too: its JSON, if it implements
+/// `serde::Serialize` ([`new`](Self::new), with the feature `json`), or what a closure makes of it
+/// ([`with_fingerprint`](Self::with_fingerprint)).
+///
 /// ```
+/// # #[cfg(feature = "json")] {
+/// use serde::Serialize;
 /// use tower::{Layer, Service, ServiceExt, service_fn};
 /// use tower_idempotency::{ConsumerLayer, MemoryStore, consumer::{Action, Consumed}};
 ///
+/// #[derive(Serialize)]
 /// struct Order {
 ///     id: Option<String>,
 /// }
@@ -42,6 +49,8 @@ use crate::{
 /// assert_eq!(nameless.action(), Action::DeadLetter);
 /// # Ok(())
 /// # }
+/// # main().unwrap();
+/// # }
 /// ```
 ///
 /// # What is promised
@@ -53,116 +62,19 @@ use crate::{
 ///
 /// Inside a Tokio runtime with its timer on. The lease is renewed as long as the future is polled, so a message may take
 /// as long as it likes; the broker's own patience has to be as long.
-#[must_use = "a layer does nothing until it is put around a service"]
 ///
 #[cfg_attr(feature = "json", doc = "[messages]: crate::guide::messages")]
 #[cfg_attr(
     not(feature = "json"),
     doc = "[messages]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/messages/index.html"
 )]
+#[must_use = "a layer does nothing until it is put around a service"]
 pub struct ConsumerLayer<M> {
-    settings: Settings<M>,
-}
-
-type Given<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
-type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
-
-pub(super) struct Settings<M> {
-    pub(super) engine: Arc<Engine>,
-    pub(super) policy: Policy,
-    pub(super) attempts: Option<u32>,
-    pub(super) attached: bool,
-    name: Arc<str>,
-    key: Taken<M, Result<Option<String>, KeyError>>,
-    scope: Option<Taken<M, Option<String>>>,
-    fingerprint: Option<Taken<M, Fingerprint>>,
-    pub(super) operation: Option<Given<M>>,
+    pub(super) settings: Settings<M>,
 }
 
 impl<M> ConsumerLayer<M> {
-    /// A layer that keeps its records in `store`, for messages whose key is what `key` takes out of them.
-    ///
-    /// `name` says who consumes: two consumers of one message, each with its own work to do, need two names, and it
-    /// should not change from one deploy to the next. The policy is [`Policy::replay`].
-    pub fn new<K: IntoKey>(
-        store: impl Store,
-        name: impl Into<Arc<str>>,
-        key: impl Fn(&M) -> K + Send + Sync + 'static,
-    ) -> Self {
-        Self::on(Engine::new(store), name, key)
-    }
-
-    /// A layer that opens a transaction in the database of `store`, in which the service works too: its effect and the
-    /// record of its message are committed together, or neither is.
-    ///
-    /// The service takes the transaction from its [`Operation`][transaction], which
-    /// [`operation`](Self::operation) puts into the message. A failure rolls back the count of attempts too, so
-    /// [`attempts`](Self::attempts) has no effect: let the broker count.
-    ///
-    /// ```
-    /// # #[cfg(feature = "sqlite")] {
-    /// use sqlx::Sqlite;
-    /// use tower::{Layer, service_fn};
-    /// use tower_idempotency::{ConsumerLayer, Operation, SqliteStore};
-    ///
-    /// struct Order {
-    ///     id: String,
-    ///     operation: Option<Operation>,
-    /// }
-    ///
-    /// async fn pay_out(order: Order) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    ///     let operation = order.operation.ok_or("no operation")?;
-    ///     let mut tx = operation.transaction::<Sqlite>()?;
-    ///     sqlx::query("INSERT INTO payouts (id) VALUES (?)").bind(order.id).execute(&mut *tx).await?;
-    ///     Ok(())
-    /// }
-    ///
-    /// fn consumer(store: SqliteStore) {
-    ///     let layer = ConsumerLayer::transactional(store, "payouts", |order: &Order| order.id.clone())
-    ///         .operation(|order, operation| order.operation = Some(operation));
-    ///     let payouts = layer.layer(service_fn(pay_out));
-    /// #   drop(payouts);
-    /// }
-    /// # }
-    /// ```
-    ///
-    #[cfg_attr(
-        any(feature = "mysql", feature = "postgres", feature = "sqlite"),
-        doc = "[transaction]: Operation::transaction"
-    )]
-    #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
-        doc = "[transaction]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Operation.html#method.transaction"
-    )]
-    pub fn transactional<K: IntoKey>(
-        store: impl TransactionalStore,
-        name: impl Into<Arc<str>>,
-        key: impl Fn(&M) -> K + Send + Sync + 'static,
-    ) -> Self {
-        Self::on(Engine::transactional(store), name, key)
-    }
-
-    fn on<K: IntoKey>(
-        engine: Engine,
-        name: impl Into<Arc<str>>,
-        key: impl Fn(&M) -> K + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            settings: Settings {
-                engine: Arc::new(engine),
-                policy: Policy::replay(),
-                attempts: None,
-                attached: false,
-                name: name.into(),
-                key: Arc::new(move |message| key(message).into_key()),
-                scope: None,
-                fingerprint: None,
-                operation: None,
-            },
-        }
-    }
-
-    /// Whose key it is, such as a tenant's. A message for which the closure gives `None` has no valid key.
+    /// Whose key it is, such as a tenant's. A message for which the closure gives `None` or a blank text has no valid key.
     ///
     /// By default a key is one and the same for all.
     pub fn scope(self, scope: impl Fn(&M) -> Option<String> + Send + Sync + 'static) -> Self {
@@ -171,26 +83,60 @@ impl<M> ConsumerLayer<M> {
 
     /// What counts as the same message: another content under the same key is a [`Mismatch`], never a duplicate.
     ///
-    /// By default the key alone decides.
+    /// Default: what the layer was made with, the whole message as JSON or a closure's word.
     ///
     /// [`Mismatch`]: super::Consumed::Mismatch
     pub fn fingerprint(self, fingerprint: impl Fn(&M) -> Fingerprint + Send + Sync + 'static) -> Self {
-        self.with(|settings| settings.fingerprint = Some(Arc::new(fingerprint)))
+        self.with(|settings| settings.fingerprint = Arc::new(move |message| Ok(fingerprint(message))))
+    }
+
+    /// Which errors of the service no other try can change, such as an account that is closed: the message is
+    /// [`FailedForGood`], and its duplicates are too.
+    ///
+    /// `E` is the service's error type; errors of another type are never permanent. What the service did in the layer's
+    /// transaction is rolled back. The service itself can say the same with [`Operation::fail_permanently`].
+    ///
+    /// ```
+    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
+    ///
+    /// enum PayoutError {
+    ///     AccountClosed,
+    ///     BankUnreachable,
+    /// }
+    ///
+    /// let layer = ConsumerLayer::with_fingerprint(
+    ///     MemoryStore::new(),
+    ///     "payouts",
+    ///     |number: &String| number.clone(),
+    ///     |_| Fingerprint::OFF,
+    /// )
+    /// .permanent_errors(|error: &PayoutError| matches!(error, PayoutError::AccountClosed));
+    /// # drop((layer, PayoutError::BankUnreachable));
+    /// ```
+    ///
+    /// [`FailedForGood`]: super::Consumed::FailedForGood
+    pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.permanent = Permanent::when(is_permanent))
     }
 
     /// Gives the message its [`Operation`] before the service gets it: attempt, keys for downstream calls, and a word
     /// when the claim is lost.
     ///
     /// ```
-    /// use tower_idempotency::{ConsumerLayer, MemoryStore, Operation};
+    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore, Operation};
     ///
     /// struct Order {
     ///     id: String,
     ///     operation: Option<Operation>,
     /// }
     ///
-    /// let layer = ConsumerLayer::new(MemoryStore::new(), "payouts", |order: &Order| order.id.clone())
-    ///     .operation(|order, operation| order.operation = Some(operation));
+    /// let layer = ConsumerLayer::with_fingerprint(
+    ///     MemoryStore::new(),
+    ///     "payouts",
+    ///     |order: &Order| order.id.clone(),
+    ///     |order| Fingerprint::builder().part(&order.id).build(),
+    /// )
+    /// .operation(|order, operation| order.operation = Some(operation));
     /// # drop(layer);
     /// ```
     pub fn operation(self, operation: impl Fn(&mut M, Operation) + Send + Sync + 'static) -> Self {
@@ -215,8 +161,9 @@ impl<M> ConsumerLayer<M> {
 
     /// All axes at once, with times. It replaces what was set before.
     ///
-    /// Of its axes, `on_duplicate` says nothing here, and `while_running` only whether to wait. A closure of
-    /// [`Keep::When`] sees 200 for what the service did and 500 for its errors, without a body. The limits are for HTTP.
+    /// Of its axes, `on_duplicate` says nothing here, and `while_running` only whether to wait. Of `keep`,
+    /// [`Keep::Everything`] keeps errors too; the others, which judge an HTTP answer, keep what was handled, and those errors
+    /// that are [permanent](Self::permanent_errors). The limits are for HTTP.
     pub fn policy(self, policy: Policy) -> Self {
         self.with(|settings| settings.policy = policy)
     }
@@ -226,7 +173,8 @@ impl<M> ConsumerLayer<M> {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
-    /// Which outcomes are kept; see [`Policy::keep`]. An error that is kept is one for good.
+    /// Whether errors are kept too, by [`Keep::Everything`]: one that is kept is one for good. For some of them, see
+    /// [`permanent_errors`](Self::permanent_errors).
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
@@ -295,24 +243,6 @@ impl<M> ConsumerLayer<M> {
     }
 }
 
-impl<M> Settings<M> {
-    /// Which operation a message is, and the claim for it.
-    pub(super) fn claim(&self, message: &M) -> Result<(RecordKey, Claim), Refusal> {
-        let key = (self.key)(message).map_err(Refusal::KeyInvalid)?.ok_or(Refusal::KeyMissing)?;
-        let scope = match &self.scope {
-            Some(scope) => Some(scope(message).ok_or(Refusal::ScopeMissing)?),
-            None => None,
-        };
-        let key = RecordKey::new(&self.name, scope.as_deref(), &key).map_err(Refusal::KeyInvalid)?;
-        let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
-        claim.at_most_once = self.policy.is_at_most_once();
-        if let Some(fingerprint) = &self.fingerprint {
-            claim.fingerprint = fingerprint(message);
-        }
-        Ok((key, claim))
-    }
-}
-
 impl<S, M> Layer<S> for ConsumerLayer<M> {
     type Service = Consumer<S, M>;
 
@@ -327,38 +257,8 @@ impl<M> Clone for ConsumerLayer<M> {
     }
 }
 
-// By hand: a message need not be one that can be cloned.
-impl<M> Clone for Settings<M> {
-    fn clone(&self) -> Self {
-        Self {
-            engine: self.engine.clone(),
-            policy: self.policy.clone(),
-            attempts: self.attempts,
-            attached: self.attached,
-            name: self.name.clone(),
-            key: self.key.clone(),
-            scope: self.scope.clone(),
-            fingerprint: self.fingerprint.clone(),
-            operation: self.operation.clone(),
-        }
-    }
-}
-
 impl<M> fmt::Debug for ConsumerLayer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ConsumerLayer").field(&self.settings).finish()
-    }
-}
-
-impl<M> fmt::Debug for Settings<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("engine", &self.engine)
-            .field("policy", &self.policy)
-            .field("name", &self.name)
-            .field("attempts", &self.attempts)
-            .field("attached", &self.attached)
-            .field("message", &PhantomData::<M>)
-            .finish_non_exhaustive()
     }
 }

@@ -7,11 +7,11 @@ use std::{
 
 use tower_service::Service;
 
-use super::{Consumed, ConsumerFuture, layer::Settings};
+use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{Errand, Fate, Performed, Started, Task, Work},
+    engine::{Errand, Fate, NoOutcome, Performed, Started, Task, Work},
     exchange::Operation,
-    value::{Claim, Event, Mismatch, Payload, RecordKey, Refusal, is_failure},
+    value::{Claim, Event, Payload, RecordKey, is_failure},
 };
 
 /// How long a message that failed stays away at most, unless `retry_after` is longer.
@@ -98,8 +98,16 @@ impl<M> Settings<M> {
     ) -> Consumed<S::Response, S::Error>
     where
         S: Service<M>,
+        S::Error: 'static,
     {
-        let errand = Errand { key: &key, claim: &claim, policy: &self.policy, attached: self.attached };
+        let remembered = |attempt| self.remembered(attempt);
+        let errand = Errand {
+            key: &key,
+            claim: &claim,
+            policy: &self.policy,
+            attached: self.attached,
+            counts: Some(&remembered),
+        };
         let (settings, working, named) = (&self, &work, &key);
         let job = move |started: Started| async move {
             let granted = started.granted;
@@ -127,16 +135,20 @@ impl<M> Settings<M> {
                     Consumed::AlreadyDone
                 }
             }
-            Performed::Refused(refusal) => {
-                self.engine.report(&Event::Refused { key: Some(&key), refusal: &refusal });
-                self.refused(refusal)
+            Performed::NoOutcome(why) => {
+                self.engine.report(&Event::Refused { key: Some(&key), refusal: &why.refusal() });
+                self.without_outcome(&why)
             }
         }
     }
 
     /// What came of a message that was run, and what becomes of its record.
-    fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Fate) {
-        let kept = self.policy.keeps_outcome(work.wishes(), outcome.is_ok(), b"");
+    fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Fate)
+    where
+        E: 'static,
+    {
+        let is_final = outcome.as_ref().map_or_else(|error| self.permanent.is(error), |_| true);
+        let kept = self.policy.keeps_outcome(work.wishes(), is_final);
         match outcome {
             Ok(response) => {
                 let fate = if kept {
@@ -146,17 +158,25 @@ impl<M> Settings<M> {
                 };
                 (Consumed::Executed(response), fate)
             }
-            Err(error) if kept => {
-                (Consumed::FailedForGood { error: Some(error) }, Fate::Settle(Payload::failed().into_bytes()))
-            }
-            Err(error) if self.attempts.is_some_and(|most| attempt >= most) => {
-                (Consumed::Exhausted { error: Some(error), attempts: attempt }, Fate::Release(AT_ONCE))
+            Err(error) if kept => (Consumed::FailedForGood { error: Some(error) }, Fate::Fail),
+            Err(error) if self.is_last(attempt) => {
+                let exhausted = Consumed::Exhausted { error: Some(error), attempts: attempt };
+                (exhausted, Fate::Release(self.remembered(attempt)))
             }
             Err(error) => {
                 let retry_after = self.pause(attempt);
-                (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.policy.released_for(None)))
+                (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.remembered(attempt)))
             }
         }
+    }
+
+    fn is_last(&self, attempt: u32) -> bool {
+        self.attempts.is_some_and(|most| attempt >= most)
+    }
+
+    /// How long an attempt that failed is remembered. After the last one the count begins anew.
+    fn remembered(&self, attempt: u32) -> Duration {
+        if self.is_last(attempt) { AT_ONCE } else { self.policy.released_for(None) }
     }
 
     fn pause(&self, attempt: u32) -> Duration {
@@ -164,19 +184,21 @@ impl<M> Settings<M> {
         doubled.min(LONGEST_PAUSE.max(self.policy.retry_after))
     }
 
-    fn refused<T, E>(&self, refusal: Refusal) -> Consumed<T, E> {
-        match refusal {
-            Refusal::RequestInProgress(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
-            Refusal::KeyReused => Consumed::Mismatch(Mismatch::Fingerprint),
-            Refusal::OtherCaller => Consumed::Mismatch(Mismatch::Caller),
-            Refusal::OutcomeUnknown => Consumed::OutcomeUnknown,
-            Refusal::StoreUnavailable
-            | Refusal::StoreFull
-            | Refusal::RecordIncompatible
-            | Refusal::TooManyUnfinished
-            | Refusal::TooManyKeys
-            | Refusal::ServerBusy => Consumed::Unavailable { retry_after: self.policy.retry_after },
-            refusal => Consumed::NoKey(refusal),
+    /// What came of a message that has no outcome. Each reason is named: one that is forgotten would lose messages.
+    fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
+        match *why {
+            NoOutcome::Running(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
+            NoOutcome::Mismatch(mismatch) => Consumed::Mismatch(mismatch),
+            NoOutcome::OutcomeUnknown => Consumed::OutcomeUnknown,
+            NoOutcome::NotIssued => Consumed::NoKey(why.refusal()),
+            NoOutcome::RolledBack { attempt } if self.is_last(attempt) => {
+                Consumed::Exhausted { error: None, attempts: attempt }
+            }
+            NoOutcome::RolledBack { attempt } => Consumed::RolledBack { attempt, retry_after: self.pause(attempt) },
+            NoOutcome::CommitUnknown => Consumed::CommitUnknown { retry_after: self.policy.retry_after },
+            NoOutcome::Incompatible | NoOutcome::NotNow(_) => {
+                Consumed::Unavailable { retry_after: self.policy.retry_after }
+            }
         }
     }
 }

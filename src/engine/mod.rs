@@ -11,6 +11,7 @@ mod lease;
 mod leftovers;
 mod party;
 mod perform;
+mod permanent;
 mod report;
 mod task;
 mod transact;
@@ -31,7 +32,8 @@ pub(crate) use self::{
     finish::{Ending, How},
     lease::Run,
     party::Party,
-    perform::{Errand, Fate, Performed},
+    perform::{Errand, Fate, NoOutcome, Performed},
+    permanent::Permanent,
     task::Task,
     transact::Started,
     unwind::CatchUnwind,

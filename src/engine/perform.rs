@@ -2,8 +2,11 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Admission, Ask, CatchUnwind, Ending, Engine, Party, Run, Stage, Started, Work};
-use crate::value::{Claim, Payload, Policy, Record, RecordKey, Refusal, Retain, State};
+use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, Stage, Started, Work, bounded::bounded};
+use crate::{
+    store::{FailedAttempt, Granted},
+    value::{Claim, Event, Mismatch, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreVerb},
+};
 
 /// An operation that is no HTTP request.
 pub(crate) struct Errand<'a> {
@@ -11,6 +14,8 @@ pub(crate) struct Errand<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) policy: &'a Policy,
     pub(crate) attached: bool,
+    /// How long an attempt is remembered whose transaction was rolled back. Without it such attempts are not counted.
+    pub(crate) counts: Option<&'a (dyn Fn(u32) -> Duration + Sync)>,
 }
 
 /// What came of an errand.
@@ -19,14 +24,57 @@ pub(crate) enum Performed<T> {
     Ran(T),
     /// It has ended in another try. `None` is a tombstone.
     Settled(Option<Bytes>),
-    /// It was not run.
-    Refused(Refusal),
+    /// There is nothing to give to its caller.
+    NoOutcome(NoOutcome),
+}
+
+/// Why nothing came of an errand.
+pub(crate) enum NoOutcome {
+    /// Another one runs, for this long at least.
+    Running(Duration),
+    /// The key belongs to another errand or caller.
+    Mismatch(Mismatch),
+    /// It was begun, must not be run again, and nobody knows how it ended.
+    OutcomeUnknown,
+    /// It should have been issued, and was not.
+    NotIssued,
+    /// It ran, and what it did in its transaction is undone.
+    RolledBack { attempt: u32 },
+    /// It ran, and whether its transaction was committed is not known.
+    CommitUnknown,
+    /// Its record is one that this process cannot read.
+    Incompatible,
+    /// It was not run for now: the store failed or is full, or too much is on its way.
+    NotNow(Refusal),
+}
+
+impl NoOutcome {
+    pub(crate) fn refusal(&self) -> Refusal {
+        match *self {
+            Self::Running(left) => Refusal::RequestInProgress(left),
+            Self::Mismatch(mismatch) => mismatch.into(),
+            Self::OutcomeUnknown => Refusal::OutcomeUnknown,
+            Self::NotIssued => Refusal::TokenInvalid,
+            Self::RolledBack { .. } => Refusal::RolledBack,
+            Self::CommitUnknown => Refusal::CommitUnknown,
+            Self::Incompatible => Refusal::RecordIncompatible,
+            Self::NotNow(ref refusal) => refusal.clone(),
+        }
+    }
+}
+
+impl<T> From<NoOutcome> for Performed<T> {
+    fn from(why: NoOutcome) -> Self {
+        Self::NoOutcome(why)
+    }
 }
 
 /// What becomes of the record of an errand that ran.
 pub(crate) enum Fate {
     /// It is settled, with a payload or as a tombstone.
     Settle(Option<Bytes>),
+    /// It is settled as failed for good. What it did in a transaction is rolled back.
+    Fail,
     /// It is released, and its attempts are remembered for this long.
     Release(Duration),
 }
@@ -36,8 +84,13 @@ impl Errand<'_> {
     fn late<T>(&self, record: Option<Box<Record>>) -> Performed<T> {
         match record.filter(|record| record.is_of(self.claim)) {
             Some(record) if record.state == State::Settled => Performed::Settled(record.payload),
-            record => Performed::Refused(Refusal::RequestInProgress(record.map_or(Duration::ZERO, |it| it.lease_left))),
+            record => NoOutcome::Running(record.map_or(Duration::ZERO, |it| it.lease_left)).into(),
         }
+    }
+
+    /// What is to be recorded of an attempt that was rolled back.
+    fn rolled_back(&self, granted: Granted) -> Option<FailedAttempt> {
+        self.counts.map(|remembered| FailedAttempt::new(granted, None, remembered(granted.attempt)))
     }
 }
 
@@ -46,7 +99,7 @@ impl Engine {
     ///
     /// # Panics
     ///
-    /// Where `job` panics, after the claim has been ended.
+    /// Panics if `job` panics, after the claim has been ended.
     pub(crate) async fn perform<T, F>(
         &self,
         work: &Work,
@@ -67,15 +120,31 @@ impl Engine {
             body: 0,
         };
         match self.admit(ask).await {
-            Admission::Refused(refusal) => Performed::Refused(refusal),
+            Admission::Refused(refusal) => NoOutcome::NotNow(refusal).into(),
             Admission::Run(run) => run.perform(&errand, job).await,
             Admission::Settled(payload) => Performed::Settled(payload),
-            Admission::Running(left) => Performed::Refused(Refusal::RequestInProgress(left)),
-            Admission::Mismatch(mismatch) => Performed::Refused(mismatch.into()),
-            Admission::Incompatible => Performed::Refused(Refusal::RecordIncompatible),
-            Admission::OutcomeUnknown => Performed::Refused(Refusal::OutcomeUnknown),
-            Admission::NotIssued => Performed::Refused(Refusal::TokenInvalid),
-            Admission::Failed { error, .. } => Performed::Refused(Refusal::from(&error)),
+            Admission::Running(left) => NoOutcome::Running(left).into(),
+            Admission::Mismatch(mismatch) => NoOutcome::Mismatch(mismatch).into(),
+            Admission::OutcomeUnknown => NoOutcome::OutcomeUnknown.into(),
+            Admission::NotIssued => NoOutcome::NotIssued.into(),
+            Admission::Incompatible => NoOutcome::Incompatible.into(),
+            Admission::Failed { error, .. } => NoOutcome::NotNow(Refusal::from(&error)).into(),
+        }
+    }
+
+    /// Records an attempt whose transaction was rolled back, in one statement of its own. If the store fails, the
+    /// attempt does not count.
+    async fn record_failure(&self, errand: &Errand<'_>, failed: FailedAttempt) {
+        let Some(store) = &self.transactions else { return };
+        let (key, settles) = (errand.key, failed.payload.is_some());
+        let verb = if settles { StoreVerb::Settle } else { StoreVerb::Release };
+        match bounded(store.record_failure(key, errand.claim, &failed), self.store_timeout).await {
+            Ok(()) if settles => self.report(&Event::Settled { key, tombstone: false }),
+            Ok(()) => {}
+            Err(error) => {
+                self.report(&Event::StoreFailed { key, verb, error: &error, retried: false });
+                self.report(&Event::NotRecorded { key, verb });
+            }
         }
     }
 }
@@ -85,34 +154,53 @@ impl Run<'_> {
     where
         F: Future<Output = (T, Fate)>,
     {
-        let (policy, work) = (errand.policy, self.work);
+        let (policy, work, engine, granted) = (errand.policy, self.work, self.engine, self.granted);
         let started = self.started();
-        // What a transaction has done is rolled back with its claim, whatever the policy keeps.
-        let keeps_panics = policy.keeps_panics() && started.slot.is_none();
         // Inside the future, so that what panics before it is polled is caught as well.
         let job = async move { job(started).await };
         let (outcome, fate) = match self.hold(pin!(CatchUnwind::new(job))).await {
             Ok((outcome, fate)) => (Ok(outcome), fate),
             // Without its caller the work has lost its task-locals, which may be why it panicked.
-            Err(panic) if work.is_leftover() && !keeps_panics => resume_unwind(panic),
-            Err(panic) if keeps_panics => (Err(panic), Fate::Settle(Payload::failed().into_bytes())),
+            Err(panic) if work.is_leftover() && !policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) if policy.keeps_panics() => (Err(panic), Fate::Fail),
             Err(panic) => (Err(panic), Fate::Release(policy.released_for(None))),
         };
-        let retention = match work.wishes().retain {
-            Some(Retain::For(retention)) => retention,
-            _ => policy.retention,
-        };
-        let how = match fate {
-            Fate::Settle(payload) => self.settlement(payload, retention),
-            Fate::Release(keep) => self.release(keep),
-        };
+        let (how, failed) = self.end_of(errand, fate);
         let ending = self.finish(how).await;
+        let failed = match &ending {
+            Ending::RolledBack => errand.rolled_back(granted),
+            Ending::Recorded | Ending::Unrecorded | Ending::Lost(_) | Ending::Unknown => failed,
+        };
+        if let Some(failed) = failed {
+            engine.record_failure(errand, failed).await;
+        }
         match (outcome, ending) {
             (Err(panic), _) => resume_unwind(panic),
             (Ok(outcome), Ending::Recorded | Ending::Unrecorded) => Performed::Ran(outcome),
             (Ok(_), Ending::Lost(record)) => errand.late(record),
-            (Ok(_), Ending::RolledBack) => Performed::Refused(Refusal::RolledBack),
-            (Ok(_), Ending::Unknown) => Performed::Refused(Refusal::CommitUnknown),
+            (Ok(_), Ending::RolledBack) => NoOutcome::RolledBack { attempt: granted.attempt }.into(),
+            (Ok(_), Ending::Unknown) => NoOutcome::CommitUnknown.into(),
+        }
+    }
+
+    /// How the run ends, and what is to be recorded once its transaction is rolled back.
+    fn end_of(&self, errand: &Errand<'_>, fate: Fate) -> (How, Option<FailedAttempt>) {
+        let retention = match self.work.wishes().retain {
+            Some(Retain::For(retention)) => retention,
+            _ => errand.policy.retention,
+        };
+        let (granted, transactional) = (self.granted, self.transaction.is_some());
+        let failed = Payload::failed().into_bytes();
+        match fate {
+            Fate::Settle(payload) => (self.settlement(payload, retention), None),
+            Fate::Fail if transactional => {
+                (self.release(retention), Some(FailedAttempt::new(granted, failed, retention)))
+            }
+            Fate::Fail => (self.settlement(failed, retention), None),
+            Fate::Release(keep) => {
+                let counts = transactional && errand.counts.is_some();
+                (self.release(keep), counts.then(|| FailedAttempt::new(granted, None, keep)))
+            }
         }
     }
 }

@@ -24,6 +24,8 @@ use crate::{
 pub(super) enum Fate {
     /// Settled, with the answer or as a tombstone.
     Settle(Option<Bytes>, Duration),
+    /// Settled with the answer, whose token is spent; once that is recorded, the answer brings this one.
+    Replace(Bytes, Duration, HeaderValue),
     /// Released, so that the next try runs; with the status of the answer, if there is one.
     Release(Option<StatusCode>),
     /// Undone: nothing began.
@@ -163,13 +165,13 @@ impl Exchange {
         codec::encode(parts.status, &parts.headers, body, &self.headers, Times::now(Some(retention)))
     }
 
-    /// Puts a new token into a failed answer, if that is wanted and there can be one; its own is spent by that.
+    /// Keeps a failed answer with a new token, if that is wanted and there can be one; its own is spent by that.
     async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&Shown>, fate: Fate) -> Fate {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
         let (Some(rule), Some(token)) = (rule, token) else { return fate };
         let Some((successor, kept)) = rule.successor(token).await else { return fate };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        parts.headers.insert(rule.header.clone(), kept);
+        let own = parts.headers.insert(rule.header.clone(), kept);
         // What stands for the new token is kept, whatever the field is called.
         let headers = KeptHeaders {
             also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
@@ -177,8 +179,19 @@ impl Exchange {
         };
         let times = Times::now(Some(self.policy.retention));
         let payload = codec::encode(parts.status, &parts.headers, body, &headers, times);
-        parts.headers.insert(rule.header.clone(), successor);
-        Fate::Settle(Some(payload), self.policy.retention)
+        // As long as nothing is recorded, the token that came is the one that is good.
+        match own {
+            Some(own) => parts.headers.insert(rule.header.clone(), own),
+            None => parts.headers.remove(&rule.header),
+        };
+        Fate::Replace(payload, self.policy.retention, successor)
+    }
+
+    /// Tells the client of the token that takes the place of its own.
+    pub(super) fn tell_successor(&self, headers: &mut HeaderMap, successor: Option<HeaderValue>) {
+        if let (Some(rule), Some(successor)) = (&self.tokens, successor) {
+            headers.insert(rule.header.clone(), successor);
+        }
     }
 
     /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.

@@ -58,12 +58,16 @@ impl Exchange {
             };
             // Gone by the time the run is ended.
             let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
-            let (answer, fate) = self.told_apart(handled, work, asking);
+            let (mut answer, fate) = self.told_apart(handled, work, asking);
             let fate = self.unless_broken(fate, work);
+            let successor = if let Fate::Replace(.., successor) = &fate { Some(successor.clone()) } else { None };
             let how = self.end_of(&run, fate, token.as_deref());
             let ending = run.finish(how).await;
             // The handler has had the head: what is left looks like none.
             let head = head.as_deref().unwrap_or(parts);
+            if let (Ok(Ok(answer)), Ending::Recorded) = (&mut answer, &ending) {
+                self.tell_successor(answer.headers_mut(), successor);
+            }
             match (answer, ending) {
                 (Err(panic), _) => resume_unwind(panic),
                 (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
@@ -95,6 +99,7 @@ impl Exchange {
         let memory = self.memory(token);
         match fate {
             Fate::Settle(payload, retention) => run.settlement(payload, memory.unwrap_or(retention)),
+            Fate::Replace(payload, retention, _) => run.settlement(Some(payload), memory.unwrap_or(retention)),
             Fate::Release(answer) => run.release(memory.unwrap_or_else(|| self.policy.released_for(answer))),
             Fate::Undo => run.undo(memory.unwrap_or(self.policy.retention)),
         }

@@ -9,9 +9,13 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
+use http_body::Body;
 
-use super::{Exchange, Scoping, Token, token::Shown};
-use crate::value::Refusal;
+use super::{Asked, Exchange, Scoping, Token, token::Shown};
+use crate::{
+    body::ResponseBody,
+    value::{KeyError, Refusal, StoreErrorKind},
+};
 
 /// Issues tokens inside a handler, for the page that it makes.
 ///
@@ -62,7 +66,12 @@ impl TokenIssuer {
         let issued = match (&self.principal, &self.exchange.tokens) {
             (Ok(principal), Some(rule)) => {
                 let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
-                issued.map_err(|error| Refusal::from(&error))
+                issued.map_err(|error| match error.kind() {
+                    StoreErrorKind::Invalid => Refusal::KeyInvalid(KeyError::malformed(
+                        "the principal of the token is blank or has a control character in it",
+                    )),
+                    _ => Refusal::from(&error),
+                })
             }
             (Err(refusal), _) => Err(refusal.clone()),
             (_, None) => Err(Refusal::TokenMissing),
@@ -87,6 +96,26 @@ impl Exchange {
         let head = self.looks_back().then(|| Arc::new(parts.clone()));
         parts.extensions.insert(TokenIssuer { exchange: self.clone(), principal, head, issued: issued.clone() });
         Some(issued)
+    }
+
+    /// Whether the token of a request was good when it came, and has expired since.
+    pub(super) fn has_expired(&self, asked: &Asked) -> bool {
+        let rule = self.tokens.as_ref().zip(asked.token.as_deref());
+        rule.is_some_and(|(rule, token)| rule.issuer.has_expired(token))
+    }
+
+    /// Refuses a token that is not good, with a new one in the answer if it is known for what and for whom.
+    ///
+    /// It is for the page that is shown next. Nothing is sent again by that: the operation may have been done.
+    pub(super) async fn renew<B: Body>(&self, head: &Parts, asked: &Asked) -> Response<ResponseBody<B>> {
+        let mut response = self.refuse(head, Some(&asked.key), &Refusal::TokenInvalid);
+        if let (Some(rule), Some(token)) = (&self.tokens, asked.token.as_deref())
+            && let Some(fresh) = rule.fresh(token).await
+        {
+            response.headers_mut().insert(rule.header.clone(), fresh);
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        response
     }
 
     fn not_issued(&self, head: Option<&Parts>, refusal: Refusal) -> IssueError {
@@ -118,7 +147,8 @@ pub struct IssueError {
 }
 
 impl IssueError {
-    /// Why not: [`ScopeMissing`](Refusal::ScopeMissing), [`StoreUnavailable`](Refusal::StoreUnavailable) or
+    /// Why not: [`ScopeMissing`](Refusal::ScopeMissing), [`KeyInvalid`](Refusal::KeyInvalid) for a principal that is blank or
+    /// has a control character in it, [`StoreUnavailable`](Refusal::StoreUnavailable) or
     /// [`StoreFull`](Refusal::StoreFull).
     #[must_use]
     pub fn refusal(&self) -> &Refusal {

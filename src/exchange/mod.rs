@@ -46,6 +46,8 @@ use crate::{
 };
 
 pub(crate) use self::fail_open::FailOpen;
+#[cfg(feature = "signed-tokens")]
+pub(crate) use self::signer::WallClock;
 use self::{
     advice::Warned,
     begin::{Asked, Subject},

@@ -186,6 +186,16 @@ impl Operation {
         self.work.wish(|wishes| wishes.retain = Some(Retain::For(retention)));
     }
 
+    /// No other try can change how this one ends: it is recorded as failed for good and never runs again.
+    ///
+    /// It is for errors of a message's service, which is [`FailedForGood`](crate::consumer::Consumed::FailedForGood) then,
+    /// and of a function, whose duplicates are refused with `handler-failed`. What was done in the layer's transaction is
+    /// rolled back. What is handled all the same is recorded as handled, and an HTTP answer is kept, as by
+    /// [`keep_for`](Self::keep_for).
+    pub fn fail_permanently(&self) {
+        self.keep_for(self.retention);
+    }
+
     /// The transaction that the layer has opened, in transaction mode. It is taken out of the operation, and goes back
     /// when it is dropped.
     ///

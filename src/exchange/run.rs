@@ -114,6 +114,10 @@ impl Exchange {
                 // The same layer further out has claimed it: here it would wait for itself.
                 return Box::pin(pass(inner, parts, body)).await;
             }
+            if self.has_expired(asked) {
+                let answer = Box::pin(self.renew(parts, asked)).await;
+                return Box::pin(Self::answered(answer, body, sends)).await;
+            }
             let stage = if self.attached { Stage::Attached } else { Stage::Claimed };
             let patience = self.policy.patience();
             let ask = Ask { work, key, claim, stage, party: &asked.party, patience, body: body.held() };
@@ -139,7 +143,7 @@ impl Exchange {
                 Admission::Mismatch(mismatch) => self.mismatch(parts, key, mismatch),
                 Admission::Incompatible => self.refuse(parts, Some(key), &Refusal::RecordIncompatible),
                 Admission::OutcomeUnknown => self.refuse(parts, Some(key), &Refusal::OutcomeUnknown),
-                Admission::NotIssued => self.refuse(parts, Some(key), &Refusal::TokenInvalid),
+                Admission::NotIssued => Box::pin(self.renew(parts, asked)).await,
             };
             if sends {
                 return Box::pin(Self::answered(answer, body, sends)).await;

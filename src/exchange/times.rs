@@ -61,7 +61,7 @@ impl Exchange {
         if self.completed_header.is_none() && self.expires_header.is_none() {
             return;
         }
-        if let Fate::Settle(_, retention) = fate {
+        if let Fate::Settle(_, retention) | Fate::Replace(_, retention, _) = fate {
             let times = Times::now(Some(*retention));
             headers.extend(self.time_fields(times.completed(), times.expires()));
         }

@@ -7,7 +7,7 @@ use super::Signer;
 use crate::{
     extract::key::KeyExtractor,
     store::{Issued, Store},
-    value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, base64url},
+    value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, base64url, check_name},
 };
 
 /// What a token has to be good for, where it may be, and how a new one is made.
@@ -43,6 +43,12 @@ pub(super) struct Shown {
 
 impl Issuer {
     pub(crate) async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
+        for (what, text) in [("purpose", Some(purpose)), ("principal", principal)] {
+            if text.is_some_and(|text| check_name(text).is_err()) {
+                let message = format!("a token's {what} is blank or has a control character in it");
+                return Err(StoreError::new(StoreErrorKind::Invalid, message).without_effect());
+            }
+        }
         let mut bytes = [0; 32];
         if let Err(error) = getrandom::fill(&mut bytes) {
             panic!("no source of randomness: {error}");
@@ -79,6 +85,11 @@ impl Issuer {
         }
     }
 
+    /// Whether a signed token has expired. That a stored one has is for the store to say.
+    pub(super) fn has_expired(&self, token: &Shown) -> bool {
+        self.signer.as_ref().zip(token.signed).is_some_and(|(signer, expires)| signer.has_expired(expires))
+    }
+
     /// How long it has to be remembered what became of a signed token: as long as anybody could accept it.
     pub(super) fn memory(&self, token: &Shown) -> Option<Duration> {
         Some(self.signer.as_ref()?.memory(token.signed?))
@@ -86,8 +97,12 @@ impl Issuer {
 }
 
 impl TokenRule {
-    /// The token for what it is, with the name of its record, which a signed one has by its nonce.
+    /// The token for what it is, with the name of its record, which a signed one has by its nonce. It may have expired:
+    /// that is looked at right before it is claimed.
     pub(super) fn look_at(&self, text: &str, principal: Option<&str>) -> Result<(RecordKey, Shown), Refusal> {
+        if principal.is_some_and(|principal| check_name(principal).is_err()) {
+            return Err(Refusal::TokenInvalid);
+        }
         let binding = Binding::new(&self.purpose, principal);
         let (key, signed) = match &self.issuer.signer {
             Some(signer) => {
@@ -97,6 +112,15 @@ impl TokenRule {
             None => (token_key(&self.purpose, text.as_bytes()), None),
         };
         Ok((key, Shown { text: text.into(), binding, signed }))
+    }
+
+    /// A new token for whoever has shown one that is no longer good, if it is known for whom it may be: by the signature of
+    /// the one that has expired, or by the request. `None` if the store issues nothing.
+    pub(super) async fn fresh(&self, shown: &Shown) -> Option<HeaderValue> {
+        let known = shown.signed.is_some() || (shown.binding.principal.is_some() && is_well_formed(&shown.text));
+        let Binding { purpose, principal, .. } = &shown.binding;
+        let token = if known { self.issuer.issue(purpose, principal.as_deref()).await.ok()? } else { return None };
+        HeaderValue::from_maybe_shared(Bytes::from(token.text)).ok()
     }
 
     /// The token that takes the place of the one that was shown, and what has to be kept to find it again; `None` where
@@ -161,6 +185,11 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("life", &self.life).finish_non_exhaustive()
     }
+}
+
+/// Whether a text may be a token that was stored once.
+fn is_well_formed(token: &str) -> bool {
+    token.len() == 43 && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// Names a token in a store: by a digest, so that nobody who reads the store can spend it.

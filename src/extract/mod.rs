@@ -17,9 +17,13 @@ mod pairs;
 mod route;
 pub mod scope;
 mod structured;
+#[cfg(feature = "json")]
+mod value;
 #[cfg(feature = "xml")]
 mod xml;
 
+#[cfg(feature = "json")]
+pub(crate) use self::value::fingerprint_of_value;
 pub(crate) use self::{
     credential::{Credential, Credentials, Seen},
     route::route,

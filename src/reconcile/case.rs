@@ -5,8 +5,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{Abandoned, Resolution, reconciler::Desk};
 use crate::{
-    RecordKey, Refusal,
-    engine::{CatchUnwind, Errand, Fate, Performed, Work},
+    RecordKey,
+    engine::{CatchUnwind, Errand, Fate, NoOutcome, Performed, Work},
     store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
     value::{Digest, hex},
 };
@@ -78,7 +78,7 @@ impl Desk {
     pub(super) async fn alone(&self, case: RecordKey, working: impl Future<Output = Ended>) -> Ended {
         let policy = self.policy.clone().retention(self.pause(&case));
         let claim = Claim::new(policy.lease, policy.horizon());
-        let errand = Errand { key: &case, claim: &claim, policy: &policy, attached: true };
+        let errand = Errand { key: &case, claim: &claim, policy: &policy, attached: true, counts: None };
         let job = |_| async move {
             let ended = working.await;
             let fate = match ended {
@@ -94,8 +94,8 @@ impl Desk {
                 }
                 ended
             }
-            Performed::Settled(_) | Performed::Refused(Refusal::RequestInProgress(_)) => Ended::Skipped,
-            Performed::Refused(_) => Ended::Failed,
+            Performed::Settled(_) | Performed::NoOutcome(NoOutcome::Running(_)) => Ended::Skipped,
+            Performed::NoOutcome(_) => Ended::Failed,
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`Once`] says where and how, and [`Once::run`] runs: a duplicate gets the value that the first one gave.
 
 mod error;
+mod finite;
 mod future;
 mod once;
 mod work;

@@ -4,10 +4,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Engine, Leftovers, Task, Work},
+    engine::{Engine, Errand, Leftovers, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
-    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal},
+    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal, is_blank},
 };
 
 /// Runs functions once for a key, and gives duplicates the value of the first.
@@ -72,6 +72,7 @@ pub struct Once {
     name: Arc<str>,
     scope: Option<Arc<str>>,
     fingerprint: Fingerprint,
+    permanent: Permanent,
     attached: bool,
 }
 
@@ -97,6 +98,7 @@ impl Once {
             name: name.into(),
             scope: None,
             fingerprint: Fingerprint::OFF,
+            permanent: Permanent::default(),
             attached: false,
         }
     }
@@ -116,10 +118,21 @@ impl Once {
     /// All axes at once, with times and limits.
     ///
     /// An answer of [`OnDuplicate::Respond`](crate::OnDuplicate) or [`WhileRunning::Respond`](crate::WhileRunning) is
-    /// for HTTP: here it refuses. A closure of [`Keep::When`](crate::Keep) sees 200 for a value, with its JSON, and 500
-    /// for an error. The response limit is for the value's JSON.
+    /// for HTTP: here it refuses. Of [`Keep`](crate::Keep), `Everything` keeps errors too; the others, which judge an
+    /// HTTP answer, keep values, and those errors that are [permanent](Self::permanent_errors). The response limit is for the
+    /// value's JSON.
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
+    }
+
+    /// Which errors no other try can change: one of them is recorded, the function never runs again, and duplicates are
+    /// refused with `handler-failed`.
+    ///
+    /// `E` is the function's error type; errors of another type are never permanent. What the function did in the
+    /// transaction of a [transactional](Self::transactional) run is rolled back. The function itself can say the same with
+    /// [`Operation::fail_permanently`].
+    pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
+        Self { permanent: Permanent::when(is_permanent), ..self }
     }
 
     /// How long a value answers duplicates; see [`Policy::retention`].
@@ -161,16 +174,18 @@ impl Once {
 
     /// Runs `function`, unless it ran under this key before: then its value comes from the store.
     ///
-    /// An error releases the key, so that the next try runs, unless the policy keeps it: then it never runs again, and
+    /// An error releases the key, so that the next try runs, unless it is kept, as by
+    /// [`permanent_errors`](Self::permanent_errors): then it never runs again, and
     /// duplicates hear `handler-failed`, without the error. A failure that is an answer, such as a card that was
     /// declined, is better given as a value: `Ok(Err(declined))` is kept and replayed.
     ///
-    /// A value that cannot be written as JSON, or is longer than [`Policy::response_limit`], is given to this caller, and
+    /// A value that cannot be written as JSON without a loss (a number that is not finite), or is longer than
+    /// [`Policy::response_limit`], is given to this caller, and
     /// duplicates hear `response-not-retained`; so do those whose type cannot be read from what was kept.
     ///
     /// # Errors
     ///
-    /// What `function` gave, or why it was not run: the key is invalid (1 to 255 bytes, no control characters), belongs
+    /// What `function` gave, or why it was not run: the key is invalid (1 to 255 bytes, no control characters, not blank), belongs
     /// to another fingerprint, or is running; the value was not kept; the outcome is unknown; the store does not answer.
     /// A run that was overtaken gets what the record says.
     ///
@@ -183,16 +198,23 @@ impl Once {
         E: Send + 'static,
         F: Future<Output = Result<T, E>> + Send,
     {
-        let key = RecordKey::new(&self.name, self.scope.as_deref(), key).map_err(Refusal::KeyInvalid);
+        let key = match self.scope.as_deref() {
+            Some(scope) if is_blank(scope) => Err(Refusal::ScopeMissing),
+            scope => RecordKey::new(&self.name, scope, key).map_err(Refusal::KeyInvalid),
+        };
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
         claim.fingerprint = self.fingerprint;
-        let (engine, policy, attached) = (self.engine.clone(), self.policy.clone(), self.attached);
+        let (engine, policy) = (self.engine.clone(), self.policy.clone());
+        let (attached, permanent) = (self.attached, self.permanent.clone());
         let work = Arc::new(Work::new());
         let working = work.clone();
         let running = async move {
             match key {
-                Ok(key) => work::run(&engine, &working, &policy, attached, &key, &claim, function).await,
+                Ok(key) => {
+                    let errand = Errand { key: &key, claim: &claim, policy: &policy, attached, counts: None };
+                    work::run(&engine, &working, errand, &permanent, function).await
+                }
                 Err(refusal) => Err(RunError::Refused(refusal)),
             }
         };

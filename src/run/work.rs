@@ -3,35 +3,34 @@ use std::{future::Future, sync::Arc};
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::RunError;
+use super::{RunError, finite};
 use crate::{
-    engine::{Engine, Errand, Fate, Performed, Work},
+    engine::{Engine, Errand, Fate, Performed, Permanent, Work},
     exchange::Operation,
-    value::{Claim, Event, OnDuplicate, Payload, Policy, RecordKey, Refusal, is_failure, json_of},
+    value::{Event, OnDuplicate, Payload, Policy, Refusal, is_failure, json_of},
 };
 
 pub(super) async fn run<T, E, F>(
     engine: &Engine,
     work: &Arc<Work>,
-    policy: &Policy,
-    attached: bool,
-    key: &RecordKey,
-    claim: &Claim,
+    errand: Errand<'_>,
+    permanent: &Permanent,
     function: impl FnOnce(Operation) -> F,
 ) -> Result<T, RunError<E>>
 where
     T: Serialize + DeserializeOwned,
+    E: 'static,
     F: Future<Output = Result<T, E>>,
 {
-    let errand = Errand { key, claim, policy, attached };
+    let (key, policy) = (errand.key, errand.policy);
     let job = |started| async move {
         let outcome = function(Operation::new(work.clone(), key.clone(), started, policy.retention)).await;
-        let fate = fate(policy, work, &outcome);
+        let fate = fate(policy, work, permanent, &outcome);
         (outcome, fate)
     };
     let refusal = match engine.perform(work, errand, job).await {
         Performed::Ran(outcome) => return outcome.map_err(RunError::Failed),
-        Performed::Refused(refusal) => refusal,
+        Performed::NoOutcome(why) => why.refusal(),
         Performed::Settled(payload) => match (&policy.on_duplicate, value(payload.as_ref())) {
             (OnDuplicate::Replay, Ok(value)) => {
                 engine.report(&Event::Replayed { key });
@@ -45,20 +44,17 @@ where
     Err(RunError::Refused(refusal))
 }
 
-fn fate<T: Serialize, E>(policy: &Policy, work: &Work, outcome: &Result<T, E>) -> Fate {
-    let wishes = work.wishes();
-    let release = Fate::Release(policy.released_for(None));
-    let Ok(value) = outcome else {
-        let kept = policy.keeps_outcome(wishes, false, b"");
-        return if kept { Fate::Settle(Payload::failed().into_bytes()) } else { release };
-    };
-    let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
-    let json = payload.as_deref().and_then(json_of);
-    if !policy.keeps_outcome(wishes, true, json.unwrap_or_default()) {
-        return release;
+fn fate<T: Serialize, E: 'static>(policy: &Policy, work: &Work, permanent: &Permanent, outcome: &Result<T, E>) -> Fate {
+    let is_final = outcome.as_ref().map_or_else(|error| permanent.is(error), |_| true);
+    if !policy.keeps_outcome(work.wishes(), is_final) {
+        return Fate::Release(policy.released_for(None));
     }
-    let fits = json.is_some_and(|json| json.len() <= policy.response_limit);
-    Fate::Settle(payload.filter(|_| fits))
+    let Ok(value) = outcome else { return Fate::Fail };
+    // JSON has no word for the others: they would come back as `null`, or not at all.
+    let exact = finite::is_finite(value);
+    let payload = exact.then(|| Payload::value(value).ok().and_then(Payload::into_bytes)).flatten();
+    let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= policy.response_limit);
+    Fate::Settle(payload.filter(fits))
 }
 
 /// The kept value, or what its duplicate hears instead.

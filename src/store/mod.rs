@@ -55,7 +55,7 @@ pub use self::{
     future::StoreFuture,
     operator::{Cursor, Operator, Page, Stats},
     outcome::{Claimed, Finished, Issued, Renewed},
-    transaction::{Committed, Entered, Transaction, TransactionSlot, TransactionalStore},
+    transaction::{Committed, Entered, FailedAttempt, Transaction, TransactionSlot, TransactionalStore},
 };
 
 /// Where records are kept.

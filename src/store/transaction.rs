@@ -1,7 +1,9 @@
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 use super::{Claimed, Granted, Store, StoreFuture};
-use crate::value::{Claim, RecordKey, Settlement, StoreError};
+use bytes::Bytes;
+
+use crate::value::{Claim, RecordKey, Settlement, StoreError, Unseen};
 
 /// A store that can claim in a transaction in which the work is done too, so that both are kept or neither is.
 ///
@@ -15,6 +17,8 @@ use crate::value::{Claim, RecordKey, Settlement, StoreError};
 ///   at the same moment.
 /// - Nobody else sees the record before [`commit`](Transaction::commit). If the transaction ends otherwise, by
 ///   whatever way, there is no record and no effect.
+/// - [`record_failure`](Self::record_failure) is one statement outside any transaction. It changes nothing that runs or is
+///   settled, and nothing that says of a later attempt.
 /// - A record that is committed by hand and has no answer is one whose outcome is unknown once its lease is over.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot claim in a transaction of a database",
@@ -31,6 +35,47 @@ pub trait TransactionalStore: Store {
 
     /// Resolves when a claim of `key` that runs may have ended, after `within` at the latest.
     fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()>;
+
+    /// Records an attempt whose transaction was rolled back, so that the next one is told how many there were, or that
+    /// there is none.
+    ///
+    /// Done twice, it comes to the same. Dropped half-way, the attempt may or may not be recorded.
+    fn record_failure<'a>(
+        &'a self,
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        failed: &'a FailedAttempt,
+    ) -> StoreFuture<'a, ()>;
+}
+
+/// What [`TransactionalStore::record_failure`] records of an attempt whose transaction was rolled back.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct FailedAttempt {
+    /// What its claim was granted with: which attempt it was, and who began the operation.
+    pub granted: Granted,
+    /// The record is settled with this, and no other attempt runs. `None` leaves a released record: the next attempt runs.
+    pub payload: Option<Bytes>,
+    /// How long the record is kept from now on.
+    pub keep: Duration,
+}
+
+impl FailedAttempt {
+    /// An attempt that failed.
+    #[must_use]
+    pub fn new(granted: Granted, payload: Option<Bytes>, keep: Duration) -> Self {
+        Self { granted, payload, keep }
+    }
+}
+
+impl fmt::Debug for FailedAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FailedAttempt")
+            .field("granted", &self.granted)
+            .field("payload", &self.payload.as_ref().map(Unseen))
+            .field("keep", &self.keep)
+            .finish()
+    }
 }
 
 /// The outcome of [`TransactionalStore::enter`].

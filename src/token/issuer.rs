@@ -3,12 +3,15 @@ use std::time::SystemTime;
 use std::{sync::Arc, time::Duration};
 
 use super::TokenLayer;
-#[cfg(feature = "signed-tokens")]
-use crate::{exchange::Signer, value::SigningKeys};
 use crate::{
     exchange::{Issuer, Token},
     store::Store,
-    value::StoreError,
+    value::{StoreError, check_name},
+};
+#[cfg(feature = "signed-tokens")]
+use crate::{
+    exchange::{Signer, WallClock},
+    value::SigningKeys,
 };
 
 /// Issues tokens, and makes the layers that ask for them: one token, one operation.
@@ -64,7 +67,8 @@ impl Tokens {
     /// Tokens that are signed, good for five minutes. Nothing is in `store` until one is spent.
     ///
     /// However many are issued, the store does not grow. A token is good on every process that has these `keys` and the
-    /// same store. Whether it has expired is decided by the clock of the process that is asked. Once it is spent, that is
+    /// same store. Whether it has expired is decided by the clock of the process that is asked, right before the token is
+    /// claimed; a clock that is set back stands still for tokens until it has caught up. Once it is spent, that is
     /// remembered for the rest of its life and the [clock skew](Self::clock_skew), whatever
     /// [retention](TokenLayer::retention) the layer has: shorter, it could be spent again; longer, it would be of no use.
     /// A used token is 409 `token-used` for as long as it would have been good, and 403 `token-invalid` after that.
@@ -86,7 +90,7 @@ impl Tokens {
     pub fn signed(store: impl Store, keys: SigningKeys) -> Self {
         let mut tokens = Self::new(store);
         let skew = Duration::from_secs(60);
-        tokens.issuer.signer = Some(Signer { keys, skew, clock: Arc::new(SystemTime::now) });
+        tokens.issuer.signer = Some(Signer { keys, skew, clock: WallClock::system() });
         tokens
     }
 
@@ -106,7 +110,7 @@ impl Tokens {
 
     /// The most by which the clocks of two processes may differ, for signed tokens. Default: one minute.
     ///
-    /// A spent token is remembered for so much longer than it is good. Where clocks differ by more, a process whose clock
+    /// A spent token is remembered for so much longer than it is good, and for half a minute longer at least. Where clocks differ by more, a process whose clock
     /// is behind could accept it once more.
     #[cfg(feature = "signed-tokens")]
     #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
@@ -120,7 +124,7 @@ impl Tokens {
     #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
     #[must_use]
     pub fn clock(self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.with_signer(|signer| signer.clock = Arc::new(clock))
+        self.with_signer(|signer| signer.clock = WallClock::new(clock))
     }
 
     #[cfg(feature = "signed-tokens")]
@@ -137,7 +141,8 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// Where the store fails, or is full. A signed token needs no store, and issuing it does not fail.
+    /// Returns an error if the store fails or is full, and one of the kind [`Invalid`](crate::StoreErrorKind::Invalid) if
+    /// purpose or principal is blank or has a control character in it. A signed token needs no store.
     ///
     /// # Panics
     ///
@@ -147,7 +152,14 @@ impl Tokens {
     }
 
     /// A layer that asks for a token of this purpose.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `purpose` is blank or has a control character in it.
+    #[track_caller]
     pub fn layer(&self, purpose: impl Into<Arc<str>>) -> TokenLayer {
-        TokenLayer::new(self.issuer.clone(), purpose.into())
+        let purpose = purpose.into();
+        assert!(check_name(&purpose).is_ok(), "{purpose:?} is blank or has a control character in it");
+        TokenLayer::new(self.issuer.clone(), purpose)
     }
 }

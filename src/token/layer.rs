@@ -20,6 +20,11 @@ use crate::{
 /// | is in use | 409 `request-in-progress` |
 /// | was used | 409 `token-used`, or the first answer: [`on_duplicate`](Self::on_duplicate) |
 ///
+/// The answer to a token that has expired brings a new one, in the header that tokens are in, and is sent `no-store`: to a
+/// signed token that was issued for this, and, as the store does not say what has expired, to whatever looks like a stored
+/// one if the request has a [principal](Self::principal). It is for the form that is shown again. The operation may have
+/// been done with the old one, so let the user decide, and send nothing again by a script.
+///
 /// A token in the header is looked at first, and then the body reaches the handler as it comes, however large, as long as
 /// duplicates are refused. Otherwise the body is read first, up to its [limit](Self::request_limit).
 ///
@@ -124,6 +129,9 @@ impl TokenLayer {
     ///
     /// The new token is made from the old one, so that it is not in the answer that is kept: the store does not see it
     /// either.
+    ///
+    /// The new token is told once the failed answer is recorded. If the store does not record it, the client gets the answer
+    /// without a new token: its own is the one that is good.
     ///
     /// An answer that is not held (a stream, or one over the response limit), a panic, a handler that
     /// [discards](crate::Operation::discard) its answer, and a store that issues nothing give the old token back, as

@@ -4,7 +4,7 @@ use std::{borrow::Cow, error::Error, fmt};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is empty.
+    /// It is empty, or has nothing but blanks in it.
     Empty,
     /// It is longer than 255 bytes.
     TooLong,
@@ -28,7 +28,7 @@ impl KeyError {
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("the key is empty"),
+            Self::Empty => f.write_str("the key is empty or blank"),
             Self::TooLong => f.write_str("the key is longer than 255 bytes"),
             Self::ControlCharacter => f.write_str("the key has a control character in it"),
             Self::Malformed(what) => f.write_str(what),
@@ -57,6 +57,8 @@ pub enum StoreErrorKind {
     Misconfigured,
     /// What the store holds cannot be read.
     Corrupt,
+    /// What the store was asked to keep is malformed: a text that is blank, too long or has a control character in it.
+    Invalid,
     /// Anything else.
     Other,
 }
@@ -112,7 +114,9 @@ impl StoreError {
     /// Whether the same call may succeed a little later: any but those that last.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        !matches!(self.kind, StoreErrorKind::Misconfigured | StoreErrorKind::Corrupt | StoreErrorKind::TooLarge)
+        use StoreErrorKind::{Corrupt, Invalid, Misconfigured, TooLarge};
+
+        !matches!(self.kind, Misconfigured | Corrupt | TooLarge | Invalid)
     }
 }
 
@@ -139,5 +143,6 @@ mod tests {
         assert_eq!(error.to_string(), "no connection");
         assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("refused"));
         assert!(!StoreError::new(StoreErrorKind::Corrupt, "torn").is_temporary());
+        assert!(!StoreError::new(StoreErrorKind::Invalid, "a blank").is_temporary());
     }
 }

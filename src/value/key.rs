@@ -42,7 +42,7 @@ impl RecordKey {
     ///
     /// # Errors
     ///
-    /// Where `key` is empty, longer than 255 bytes or has a control character in it.
+    /// Returns an error if `key` is empty or blank, longer than 255 bytes or has a control character in it.
     pub fn new(route: &str, scope: Option<&str>, key: &str) -> Result<Self, KeyError> {
         check_key(key)?;
         Ok(Self::compose(route, scope, key, 0))
@@ -172,17 +172,28 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
-/// Checks the rules for a key wherever it came from: 1 to 255 bytes, no control characters.
+/// Checks the rules for a key wherever it came from: 1 to 255 bytes, no control characters, not blank.
 pub(crate) fn check_key(key: &str) -> Result<(), KeyError> {
-    if key.is_empty() {
+    if key.len() > MAX_KEY_BYTES {
+        return Err(KeyError::TooLong);
+    }
+    check_name(key)
+}
+
+/// Checks the rules for a text that tells one from another, of whatever length: no control characters, not blank.
+pub(crate) fn check_name(name: &str) -> Result<(), KeyError> {
+    if is_blank(name) {
         Err(KeyError::Empty)
-    } else if key.len() > MAX_KEY_BYTES {
-        Err(KeyError::TooLong)
-    } else if has_control(key) {
+    } else if has_control(name) {
         Err(KeyError::ControlCharacter)
     } else {
         Ok(())
     }
+}
+
+/// Whether a text tells nothing apart: two that differ in their blanks look alike to everybody.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.trim_start().is_empty()
 }
 
 #[cfg(test)]
@@ -231,7 +242,9 @@ mod tests {
 
     #[test]
     fn keys_are_checked() {
-        assert_eq!(RecordKey::new("/", None, ""), Err(KeyError::Empty));
+        for blank in ["", " ", "  ", "\t", "\u{a0}\u{3000}"] {
+            assert_eq!(RecordKey::new("/", None, blank), Err(KeyError::Empty), "{blank:?}");
+        }
         assert_eq!(RecordKey::new("/", None, &"k".repeat(256)), Err(KeyError::TooLong));
         assert_eq!(RecordKey::new("/", None, "a\u{85}"), Err(KeyError::ControlCharacter));
         assert_eq!(key("/", None, &"k".repeat(255)).key().len(), 255);

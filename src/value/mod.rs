@@ -34,7 +34,7 @@ pub(crate) use self::{
     compact::CompactDigest,
     digest::{Digest, hex, labelled_digest},
     keep::is_undone,
-    key::check_key,
+    key::{check_key, check_name, is_blank},
     payload::is_failure,
     policy::{Retain, Wishes},
     unseen::Unseen,

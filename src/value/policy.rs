@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
-use super::{Answer, Keep, Reply};
+use super::{Keep, Reply};
 
 /// What happens to a repeated request: four axes, with times and limits.
 ///
@@ -232,13 +232,13 @@ impl Policy {
         self.after_crash == AfterCrash::Never
     }
 
-    /// Whether the outcome of something that is no HTTP request is kept. A closure sees it as 200 or 500, with `body`.
-    pub(crate) fn keeps_outcome(&self, wishes: Wishes, succeeded: bool, body: &[u8]) -> bool {
-        if let Some(retain) = wishes.retain {
-            return retain != Retain::No;
+    /// Whether the outcome of something that is no HTTP request is kept. `is_final` says that the next try cannot change
+    /// it.
+    pub(crate) fn keeps_outcome(&self, wishes: Wishes, is_final: bool) -> bool {
+        match wishes.retain {
+            Some(retain) => retain != Retain::No,
+            None => is_final || matches!(self.keep, Keep::Everything | Keep::EverythingBut(_)),
         }
-        let status = if succeeded { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
-        self.keep.keeps(&Answer { status, headers: &HeaderMap::new(), body, trailers: None })
     }
 
     /// When to come again while another runs that has this much left of its lease.

@@ -14,7 +14,7 @@ use std::{
 use sqlx::Sqlite;
 use tokio::time::sleep;
 use tower::service_fn;
-use tower_idempotency::{ConsumerLayer, Event, Observer, Operation, SqliteStore};
+use tower_idempotency::{ConsumerLayer, Event, Fingerprint, Observer, Operation, SqliteStore};
 
 use crate::{nats, rabbitmq};
 
@@ -132,7 +132,8 @@ async fn in_a_process_of_its_own() {
     };
     if url.starts_with("amqp") {
         let layer = if in_transaction {
-            ConsumerLayer::transactional(store, "payouts", |order: &rabbitmq::Order| order.number.clone())
+            let number = |order: &rabbitmq::Order| order.number.clone();
+            ConsumerLayer::transactional_with_fingerprint(store, "payouts", number, |_| Fingerprint::OFF)
                 .operation(|order, operation| order.operation = Some(operation))
         } else {
             rabbitmq::payouts(store)
@@ -142,7 +143,8 @@ async fn in_a_process_of_its_own() {
         rabbitmq::consume(&url, &queue, layer, pay).await.unwrap();
     } else {
         let layer = if in_transaction {
-            ConsumerLayer::transactional(store, "payouts", |order: &nats::Order| order.number.clone())
+            let number = |order: &nats::Order| order.number.clone();
+            ConsumerLayer::transactional_with_fingerprint(store, "payouts", number, |_| Fingerprint::OFF)
                 .operation(|order, operation| order.operation = Some(operation))
         } else {
             nats::payouts(store)

@@ -19,6 +19,8 @@ use axum::{
 use http_body_util::BodyExt;
 use tokio::{task::JoinSet, time::sleep};
 use tower::ServiceExt;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use tower_idempotency::consumer::{Action, Consumed};
 use tower_idempotency::{
     IdempotencyLayer, Operation,
     store::{Claimant, SqlStore, Tx},
@@ -26,7 +28,11 @@ use tower_idempotency::{
 
 use crate::lab::Lab;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
-use crate::{lab::Process, proxy::Proxy};
+use crate::{
+    elsewhere::{End, consumer, deliver},
+    lab::Process,
+    proxy::Proxy,
+};
 
 const KEYS: usize = 800;
 const AT_ONCE: usize = 8;
@@ -190,6 +196,21 @@ pub(crate) async fn a_commit_whose_answer_is_lost<D: Lab>(
     proxy.cut_before_the_commit();
     process.post("b", "insert").await.is_problem(503, "commit-unknown");
     process.is_as_new("b").await;
+
+    // A message whose end nobody knows is given back: put aside, it might be lost.
+    let layer = consumer(&process).attempts(1);
+    for (id, cut) in [("c", Proxy::cut_after_the_commit as fn(&Proxy)), ("d", Proxy::cut_before_the_commit)] {
+        cut(&proxy);
+        let unknown = deliver::<D>(&layer, id, End::Pays).await;
+        assert!(matches!(unknown, Consumed::CommitUnknown { .. }), "{id}: {unknown:?}");
+        let mut next = unknown;
+        while let Action::GiveBack { delay } = next.action() {
+            tokio::time::sleep(delay / 20).await;
+            next = deliver::<D>(&layer, id, End::Pays).await;
+        }
+        assert_eq!(next, if id == "c" { Consumed::AlreadyDone } else { Consumed::Executed(()) });
+        assert_eq!(process.effects(id).await, 1);
+    }
 }
 
 fn shuffled() -> Vec<usize> {

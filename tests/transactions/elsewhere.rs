@@ -4,46 +4,165 @@ use std::convert::Infallible;
 
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Operation,
+    ConsumerLayer, Fingerprint, Keep, Operation, Policy, Refusal,
     consumer::{Action, Consumed},
     run::{Once, RunError},
 };
 
 use crate::lab::{Lab, Process};
 
-struct Order {
+/// What an order has its service do before it ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum End {
+    Pays,
+    Fails,
+    FailsPermanently,
+    EndsTheTransaction,
+}
+
+pub(crate) struct Order {
     id: &'static str,
-    fails: bool,
+    end: End,
     operation: Option<Operation>,
 }
 
 impl Order {
-    fn new(id: &'static str, fails: bool) -> Self {
-        Self { id, fails, operation: None }
+    fn new(id: &'static str, end: End) -> Self {
+        Self { id, end, operation: None }
     }
 }
 
 async fn pay_out<D: Lab>(order: Order) -> Result<(), &'static str> {
-    let mut tx = order.operation.ok_or("no operation")?.transaction::<D>().map_err(|_| "no transaction")?;
+    let operation = order.operation.ok_or("no operation")?;
+    let mut tx = operation.transaction::<D>().map_err(|_| "no transaction")?;
     D::say(&mut tx, &format!("INSERT INTO effects VALUES ('{}')", order.id)).await.map_err(|_| "no effect")?;
-    if order.fails { Err("told to fail") } else { Ok(()) }
+    match order.end {
+        End::Pays => Ok(()),
+        End::Fails => Err("told to fail"),
+        End::FailsPermanently => {
+            operation.fail_permanently();
+            Err("told to fail")
+        }
+        End::EndsTheTransaction => D::say(&mut tx, "ROLLBACK").await.map_err(|_| "no rollback"),
+    }
+}
+
+pub(crate) fn consumer<D: Lab>(process: &Process<D>) -> ConsumerLayer<Order> {
+    let id = |order: &Order| order.id.to_owned();
+    ConsumerLayer::transactional_with_fingerprint(process.store.clone(), "payouts", id, |_| Fingerprint::OFF)
+        .operation(|order, operation| order.operation = Some(operation))
+}
+
+pub(crate) async fn deliver<D: Lab>(
+    layer: &ConsumerLayer<Order>,
+    id: &'static str,
+    end: End,
+) -> Consumed<(), &'static str> {
+    let mut payouts = layer.layer(service_fn(pay_out::<D>));
+    payouts.ready().await.unwrap().call(Order::new(id, end)).await.unwrap()
 }
 
 pub(crate) async fn messages<D: Lab>() {
     let process = Process::<D>::start(&D::place().await).await;
-    let layer = ConsumerLayer::transactional(process.store.clone(), "payouts", |order: &Order| order.id.to_owned())
-        .operation(|order, operation| order.operation = Some(operation));
-    let mut payouts = layer.layer(service_fn(pay_out::<D>));
-    let mut deliver = async |order| payouts.ready().await.unwrap().call(order).await.unwrap();
-
-    let failed = deliver(Order::new("a", true)).await;
-    assert!(matches!(failed, Consumed::Failed { .. }), "{failed:?}");
+    let layer = consumer(&process);
+    let failed = deliver::<D>(&layer, "a", End::Fails).await;
+    assert!(matches!(failed, Consumed::Failed { attempt: 1, .. }), "{failed:?}");
     assert!(matches!(failed.action(), Action::GiveBack { .. }));
-    assert_eq!((process.effects("a").await, process.records().await), (0, 0));
+    assert_eq!(process.effects("a").await, 0);
 
-    assert_eq!(deliver(Order::new("a", false)).await, Consumed::Executed(()));
-    assert_eq!(deliver(Order::new("a", false)).await.action(), Action::Acknowledge);
+    assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
+    assert_eq!(deliver::<D>(&layer, "a", End::Pays).await.action(), Action::Acknowledge);
     assert_eq!((process.effects("a").await, process.records().await), (1, 1));
+}
+
+/// The attempts outlive the transactions that they were made in, whichever process makes them.
+pub(crate) async fn attempts_are_bounded<D: Lab>() {
+    let place = D::place().await;
+    let one = Process::<D>::start(&place).await;
+    let other = Process::<D>::start(&place).await;
+    let layers = [&one, &other].map(|process| consumer(process).attempts(5));
+    for attempt in 1..5 {
+        let failed = deliver::<D>(&layers[attempt % 2], "a", End::Fails).await;
+        let made = u32::try_from(attempt).unwrap();
+        assert!(matches!(failed, Consumed::Failed { attempt, .. } if attempt == made), "{failed:?}");
+    }
+    let exhausted = deliver::<D>(&layers[0], "a", End::Fails).await;
+    assert_eq!(exhausted, Consumed::Exhausted { error: Some("told to fail"), attempts: 5 });
+    assert_eq!(exhausted.action(), Action::DeadLetter);
+    assert_eq!(one.effects("a").await, 0);
+
+    // Brought back, its count begins anew.
+    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    let failed = deliver::<D>(&layers[1], "a", End::Fails).await;
+    assert!(matches!(failed, Consumed::Failed { attempt: 1, .. }), "{failed:?}");
+    assert_eq!(deliver::<D>(&layers[1], "a", End::Pays).await, Consumed::Executed(()));
+    assert_eq!(deliver::<D>(&layers[0], "a", End::Pays).await, Consumed::AlreadyDone);
+    assert_eq!(one.effects("a").await, 1);
+}
+
+/// It was handled, and nothing of that is left: the message is not lost.
+pub(crate) async fn what_is_rolled_back_is_given_back<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let layer = consumer(&process).attempts(3);
+    for made in 1..3 {
+        let undone = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
+        assert!(matches!(undone, Consumed::RolledBack { attempt, .. } if attempt == made), "{undone:?}");
+        assert!(matches!(undone.action(), Action::GiveBack { delay } if !delay.is_zero()));
+        assert_eq!(process.effects("a").await, 0);
+    }
+    let exhausted = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
+    assert_eq!(exhausted, Consumed::Exhausted { error: None, attempts: 3 });
+    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
+    assert_eq!(process.effects("a").await, 1);
+}
+
+/// What never succeeds is recorded, and what was done for it is not.
+pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let layer = consumer(&process);
+    let by_type = layer.clone().permanent_errors(|error: &&'static str| *error == "told to fail");
+    let everything = layer.clone().keep(Keep::Everything);
+    for (id, layer, end) in
+        [("a", &layer, End::FailsPermanently), ("b", &by_type, End::Fails), ("c", &everything, End::Fails)]
+    {
+        let failed = deliver::<D>(layer, id, end).await;
+        assert_eq!(failed, Consumed::FailedForGood { error: Some("told to fail") }, "{id}");
+        assert_eq!(failed.action(), Action::DeadLetter);
+        assert_eq!(deliver::<D>(layer, id, End::Pays).await, Consumed::FailedForGood { error: None }, "{id}");
+        assert_eq!(process.effects(id).await, 0);
+    }
+    assert_eq!(process.records().await, 3);
+}
+
+/// An attempt that failed late, or was repeated, changes nothing of what others have recorded since.
+pub(crate) async fn a_failure_overwrites_nothing<D: Lab>() {
+    use tower_idempotency::{
+        RecordKey,
+        store::{Claim, FailedAttempt, Granted, Operator, State, TransactionalStore},
+    };
+
+    let process = Process::<D>::start(&D::place().await).await;
+    let hour = std::time::Duration::from_secs(3600);
+    let key = RecordKey::new("payouts", None, "a").unwrap();
+    let record = async |attempt, payload: Option<&'static [u8]>| {
+        let claim = Claim::new(hour, hour);
+        let mut granted = Granted::first(&claim);
+        granted.attempt = attempt;
+        let failed = FailedAttempt::new(granted, payload.map(Into::into), hour);
+        process.store.record_failure(&key, &claim, &failed).await.unwrap();
+        let found = process.store.inspect(&key).await.unwrap().unwrap();
+        (found.state, found.attempt)
+    };
+    assert_eq!(record(2, None).await, (State::Released, 2));
+    assert_eq!(record(1, None).await, (State::Released, 2));
+    assert_eq!(record(2, Some(b"late")).await, (State::Released, 2));
+    assert_eq!(record(3, Some(b"failed")).await, (State::Settled, 3));
+    assert_eq!(record(4, None).await, (State::Settled, 3));
+    process.run("UPDATE idempotency_records SET expires_ms = 1").await;
+    assert_eq!(record(1, None).await, (State::Released, 1));
+    let found = process.store.inspect(&key).await.unwrap().unwrap();
+    assert!(found.payload.is_none() && found.expires_in > hour / 2, "{found:?}");
 }
 
 pub(crate) async fn functions<D: Lab>() {
@@ -63,6 +182,17 @@ pub(crate) async fn functions<D: Lab>() {
         assert_eq!(run(false).await, Ok(7));
     }
     assert_eq!(process.effects("closed").await, 1);
+
+    // An error that is kept is recorded, and what was done for it is not.
+    let kept = once.clone().policy(Policy::replay().keep(Keep::Everything));
+    let effect = |operation: Operation| async move {
+        let mut tx = operation.transaction::<D>().unwrap();
+        D::say(&mut tx, "INSERT INTO effects VALUES ('kept')").await.unwrap();
+        Err::<u32, _>("told to fail")
+    };
+    assert_eq!(kept.run("kept", effect).await, Err(RunError::Failed("told to fail")));
+    assert_eq!(kept.run("kept", effect).await, Err(RunError::Refused(Refusal::HandlerFailed)));
+    assert_eq!(process.effects("kept").await, 0);
 
     // A function that takes no transaction has its value recorded all the same.
     let plain = once.run("plain", |_| async { Ok::<_, Infallible>(1) }).await;

@@ -66,7 +66,10 @@ macro_rules! what_holds_everywhere {
                 kept_beyond_the_answer, taken_twice, an_error_that_is_swallowed, ended_by_hand, committed_by_hand,
                 a_savepoint_left_open, of_another_database,
             },
-            elsewhere::{messages, functions},
+            elsewhere::{
+                messages, functions, attempts_are_bounded, what_is_rolled_back_is_given_back,
+                a_permanent_failure_is_recorded_without_its_effect, a_failure_overwrites_nothing,
+            },
             records::{
                 over_a_record_that_expired, over_one_that_was_released, over_a_lapsed_one, beside_a_living_one,
                 another_request_is_told, settled_by_the_handler,

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::{
-    store::{Entered, Operator, StoreFuture, TransactionalStore},
+    store::{Entered, FailedAttempt, Operator, StoreFuture, TransactionalStore},
     value::{Claim, RecordKey},
 };
 
@@ -24,5 +24,14 @@ impl<F: Operator, S: Operator + TransactionalStore> TransactionalStore for Front
 
     fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()> {
         self.behind.left(key, within)
+    }
+
+    fn record_failure<'a>(
+        &'a self,
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        failed: &'a FailedAttempt,
+    ) -> StoreFuture<'a, ()> {
+        self.behind.record_failure(key, claim, failed)
     }
 }

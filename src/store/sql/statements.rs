@@ -107,6 +107,7 @@ statements! {
     claim_in: writes,
     issue: writes,
     reissue: writes,
+    record_failure: writes,
     runs: reads,
     inspect: reads,
     list: reads,
@@ -122,7 +123,7 @@ statements! {
 macro_rules! texts {
     ($folder:literal) => {
         texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, undo_first, undo, claim_in,
-            issue, reissue, runs, inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
+            issue, reissue, record_failure, runs, inspect, list, list_state, list_abandoned, forget, expired, remove, stats)
     };
     ($folder:literal: $($name:ident),*) => {
         $crate::store::sql::statements::Texts {

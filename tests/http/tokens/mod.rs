@@ -4,6 +4,7 @@ mod ends;
 mod memory;
 mod pages;
 mod places;
+mod renewed;
 mod rules;
 mod shop;
 #[cfg(feature = "signed-tokens")]

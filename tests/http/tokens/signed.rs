@@ -107,6 +107,74 @@ async fn clocks_may_differ_by_the_skew() {
     }
 }
 
+/// By then its record is gone. A clock that is set back does not make it good again, nor does one that was always behind by
+/// less than the skew.
+#[tokio::test]
+async fn a_clock_that_is_set_back_makes_no_expired_token_good() {
+    let lab = Lab::new();
+    let (wall, clock) = (Arc::new(AtomicU64::new(3600)), lab.clock.clone());
+    let now = {
+        let wall = Arc::clone(&wall);
+        move || {
+            let wall = Duration::from_secs(wall.load(Ordering::SeqCst)) + Duration::from_millis(clock.now());
+            SystemTime::UNIX_EPOCH + wall
+        }
+    };
+    let tokens = Tokens::signed(lab.store.clone(), keys()).life(LIFE).clock_skew(SKEW).clock(now);
+    let shop = Shop::new(tokens, |layer| layer);
+    let token = shop.token(None).await;
+    assert_eq!(shop.submit(&token, None, "").await.status, 201);
+    lab.clock.advance(LIFE + SKEW);
+    assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
+    assert!(lab.records().await.is_empty());
+    wall.store(0, Ordering::SeqCst);
+    assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
+    assert_eq!(shop.runs.get(), 1);
+
+    // What is issued meanwhile is good all the same.
+    let token = shop.token(None).await;
+    assert_eq!(shop.submit(&token, None, "").await.status, 201);
+    assert_eq!(shop.submit(&token, None, "").await.problem(), "token-used");
+}
+
+/// It came while it was good, and its body when it was not even remembered any more.
+#[tokio::test]
+async fn a_body_that_is_held_back_does_not_spend_it_twice() {
+    use axum::body::Body;
+    use tower::ServiceExt;
+
+    let lab = Lab::new();
+    let shop = lab.shop(0, |layer| layer.on_duplicate(OnDuplicate::Replay));
+    let token = shop.token(None).await;
+    let (go_on, told) = tokio::sync::oneshot::channel::<()>();
+    let body = Body::from_stream(futures_util::stream::once(async {
+        let _ = told.await;
+        Ok::<_, std::convert::Infallible>(axum::body::Bytes::from("tea"))
+    }));
+    let request = crate::tokens::shop::submission(&token, "").map(|_| body);
+    let slow = tokio::spawn(shop.app.clone().oneshot(request));
+    tokio::task::yield_now().await;
+    assert_eq!(shop.submit(&token, None, "tea").await.status, 201);
+    lab.clock.advance(LIFE + SKEW);
+    assert!(lab.records().await.is_empty());
+    go_on.send(()).unwrap();
+    assert_eq!(crate::common::see(slow.await.unwrap().unwrap()).await.problem(), "token-invalid");
+    assert_eq!(shop.runs.get(), 1);
+}
+
+/// Claims that were sent while it was good may still be on their way, however well clocks agree.
+#[tokio::test]
+async fn it_is_remembered_for_half_a_minute_beyond_its_life_at_least() {
+    let lab = Lab::new();
+    let clock = lab.clock.clone();
+    let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now());
+    let tokens = Tokens::signed(lab.store.clone(), keys()).life(LIFE).clock_skew(Duration::ZERO).clock(now);
+    let shop = Shop::new(tokens, |layer| layer);
+    let token = shop.token(None).await;
+    assert_eq!(shop.submit(&token, None, "").await.status, 201);
+    assert_eq!(lab.records().await[0].expires_in, LIFE + Duration::from_secs(30));
+}
+
 #[tokio::test]
 async fn a_failure_gives_it_back_and_is_not_remembered_longer_than_it() {
     let lab = Lab::new();

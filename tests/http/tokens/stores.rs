@@ -12,8 +12,8 @@ use tower_idempotency::SqliteStore;
 use tower_idempotency::{MemoryStore, store::Operator};
 
 use crate::{
-    tokens::rules,
     tokens::shop::{Kind, Lab},
+    tokens::{renewed, rules},
 };
 
 #[cfg(feature = "sqlite")]
@@ -39,7 +39,16 @@ macro_rules! every_rule_on {
         mod $kind {
             use super::*;
 
-            every_rule_on! { @rules $value, $store, ($($attribute)*)
+            every_rule_on! { @rules $value, $store, ($($attribute)*) renewed:
+                an_expired_one_brings_another
+                a_store_that_issues_nothing_refuses_all_the_same
+                one_that_expires_while_its_body_comes_is_refused
+                a_successor_is_told_once_it_is_recorded
+                a_successor_is_told_by_the_kept_answer
+                there_is_one_successor_whatever_fails
+                a_principal_is_a_text_that_any_store_can_keep
+            }
+            every_rule_on! { @rules $value, $store, ($($attribute)*) rules:
                 each_is_good_once_and_for_its_life
                 what_was_never_issued_is_never_accepted
                 a_stranger_neither_succeeds_nor_spends_it
@@ -51,13 +60,13 @@ macro_rules! every_rule_on {
             }
         }
     };
-    (@rules $kind:expr, $store:expr, $attribute:tt $($rule:ident)*) => {
-        $(every_rule_on! { @test $rule, $kind, $store, $attribute })*
+    (@rules $kind:expr, $store:expr, $attribute:tt $rules:ident: $($rule:ident)*) => {
+        $(every_rule_on! { @test $rules $rule, $kind, $store, $attribute })*
     };
-    (@test $rule:ident, $kind:expr, $store:expr, ($($attribute:tt)*)) => {
+    (@test $rules:ident $rule:ident, $kind:expr, $store:expr, ($($attribute:tt)*)) => {
         #[tokio::test($($attribute)*)]
         async fn $rule() {
-            on($store, $kind, rules::$rule).await;
+            on($store, $kind, $rules::$rule).await;
         }
     };
 }

@@ -31,7 +31,7 @@ pub struct Message {
     ///
     /// A table takes an id once. One that is set by hand, such as a business number, is up to 36 characters of ASCII.
     pub id: String,
-    /// Where it goes: a subject, a topic, a routing key. 1 to 255 bytes, without control characters.
+    /// Where it goes: a subject, a topic, a routing key. 1 to 255 bytes, without control characters, not blank.
     pub topic: String,
     /// Messages of one key are sent in their order, whatever their topics. Those without a key have none.
     ///
@@ -65,7 +65,7 @@ impl Message {
 
     /// Whether the columns of every database can hold it: a database that is not strict would cut it to length.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let refused = |message| StoreError::new(StoreErrorKind::Other, message).without_effect();
+        let refused = |message| StoreError::new(StoreErrorKind::Invalid, message).without_effect();
         let of = |what: &'static str| move |error| refused(format!("a message's {what}: {error}"));
         check_key(&self.topic).map_err(of("topic"))?;
         check_key(self.key.as_deref().unwrap_or("-")).map_err(of("key"))?;

@@ -1,6 +1,7 @@
 //! Claims that live and die with the transaction of the work.
 
 mod enter;
+mod failure;
 mod open;
 mod running;
 mod slot;
@@ -9,7 +10,7 @@ mod within;
 use std::time::Duration;
 
 use crate::{
-    store::{Entered, StoreFuture, TransactionalStore},
+    store::{Entered, FailedAttempt, StoreFuture, TransactionalStore},
     value::{Claim, RecordKey},
 };
 
@@ -28,5 +29,14 @@ impl<D: Driver> TransactionalStore for SqlStore<D> {
             self.shared.room.wait(&self.space.id(key), within).await;
             Ok(())
         })
+    }
+
+    fn record_failure<'a>(
+        &'a self,
+        key: &'a RecordKey,
+        claim: &'a Claim,
+        failed: &'a FailedAttempt,
+    ) -> StoreFuture<'a, ()> {
+        StoreFuture::new(self.record_failed(key, claim, failed))
     }
 }

@@ -1,0 +1,161 @@
+use std::sync::Arc;
+
+#[cfg(feature = "json")]
+use super::settings::in_json;
+use super::{
+    ConsumerLayer, IntoKey,
+    settings::{Settings, Taken},
+};
+use crate::{
+    engine::{Engine, Permanent},
+    store::{Store, TransactionalStore},
+    value::{Fingerprint, Policy, Refusal},
+};
+
+/// How a layer is made.
+impl<M> ConsumerLayer<M> {
+    /// A layer that keeps its records in `store`, for messages whose key is what `key` takes out of them and whose
+    /// fingerprint is their JSON.
+    ///
+    /// `name` says who consumes: two consumers of one message, each with its own work to do, need two names, and it
+    /// should not change from one deploy to the next. The policy is [`Policy::replay`].
+    ///
+    /// Fields that differ from one delivery of a message to the next, such as a delivery tag or the
+    /// [`Operation`](crate::Operation), must not be serialised (`#[serde(skip)]`); what has no order of its own, such as a
+    /// `HashSet`, should not be. The order of a map's members makes no difference. Otherwise take
+    /// [`with_fingerprint`](Self::with_fingerprint).
+    #[cfg(feature = "json")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+    pub fn new<K: IntoKey>(
+        store: impl Store,
+        name: impl Into<Arc<str>>,
+        key: impl Fn(&M) -> K + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: serde::Serialize,
+    {
+        Self::on(Engine::new(store), name, key, Arc::new(|message| in_json(message)))
+    }
+
+    /// A layer as [`new`](Self::new) makes it, for messages whose fingerprint is what the closure says.
+    ///
+    /// [`Fingerprint::OFF`] lets the key alone decide: then nobody may be able to publish who is not trusted with everybody's
+    /// keys.
+    ///
+    /// ```
+    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
+    ///
+    /// struct Delivery {
+    ///     message_id: String,
+    ///     body: Vec<u8>,
+    /// }
+    ///
+    /// let layer = ConsumerLayer::with_fingerprint(
+    ///     MemoryStore::new(),
+    ///     "payouts",
+    ///     |delivery: &Delivery| delivery.message_id.clone(),
+    ///     |delivery| Fingerprint::builder().part(&delivery.body).build(),
+    /// );
+    /// # drop(layer);
+    /// ```
+    pub fn with_fingerprint<K: IntoKey>(
+        store: impl Store,
+        name: impl Into<Arc<str>>,
+        key: impl Fn(&M) -> K + Send + Sync + 'static,
+        fingerprint: impl Fn(&M) -> Fingerprint + Send + Sync + 'static,
+    ) -> Self {
+        Self::on(Engine::new(store), name, key, Arc::new(move |message| Ok(fingerprint(message))))
+    }
+
+    /// A layer that opens a transaction in the database of `store`, in which the service works too: its effect and the
+    /// record of its message are committed together, or neither is. The rest is as with [`new`](Self::new).
+    ///
+    /// The service takes the transaction from its [`Operation`][transaction], which
+    /// [`operation`](Self::operation) puts into the message. A failure rolls it back. The attempt is counted afterwards, by
+    /// one statement outside the transaction, so that [`attempts`](Self::attempts) bounds them; a try that a crash has cut
+    /// short is not counted, unlike without transactions, so let the broker have a bound too.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "json", feature = "sqlite"))] {
+    /// use serde::Serialize;
+    /// use sqlx::Sqlite;
+    /// use tower::{Layer, service_fn};
+    /// use tower_idempotency::{ConsumerLayer, Operation, SqliteStore};
+    ///
+    /// #[derive(Serialize)]
+    /// struct Order {
+    ///     id: String,
+    ///     #[serde(skip)]
+    ///     operation: Option<Operation>,
+    /// }
+    ///
+    /// async fn pay_out(order: Order) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    ///     let operation = order.operation.ok_or("no operation")?;
+    ///     let mut tx = operation.transaction::<Sqlite>()?;
+    ///     sqlx::query("INSERT INTO payouts (id) VALUES (?)").bind(order.id).execute(&mut *tx).await?;
+    ///     Ok(())
+    /// }
+    ///
+    /// fn consumer(store: SqliteStore) {
+    ///     let layer = ConsumerLayer::transactional(store, "payouts", |order: &Order| order.id.clone())
+    ///         .operation(|order, operation| order.operation = Some(operation));
+    ///     let payouts = layer.layer(service_fn(pay_out));
+    /// #   drop(payouts);
+    /// }
+    /// # }
+    /// ```
+    ///
+    #[cfg_attr(
+        any(feature = "mysql", feature = "postgres", feature = "sqlite"),
+        doc = "[transaction]: crate::Operation::transaction"
+    )]
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+        doc = "[transaction]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Operation.html#method.transaction"
+    )]
+    #[cfg(feature = "json")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+    pub fn transactional<K: IntoKey>(
+        store: impl TransactionalStore,
+        name: impl Into<Arc<str>>,
+        key: impl Fn(&M) -> K + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: serde::Serialize,
+    {
+        Self::on(Engine::transactional(store), name, key, Arc::new(|message| in_json(message)))
+    }
+
+    /// A layer as [`transactional`](Self::transactional) makes it, for messages whose fingerprint is what the closure says,
+    /// as with [`with_fingerprint`](Self::with_fingerprint).
+    pub fn transactional_with_fingerprint<K: IntoKey>(
+        store: impl TransactionalStore,
+        name: impl Into<Arc<str>>,
+        key: impl Fn(&M) -> K + Send + Sync + 'static,
+        fingerprint: impl Fn(&M) -> Fingerprint + Send + Sync + 'static,
+    ) -> Self {
+        Self::on(Engine::transactional(store), name, key, Arc::new(move |message| Ok(fingerprint(message))))
+    }
+
+    fn on<K: IntoKey>(
+        engine: Engine,
+        name: impl Into<Arc<str>>,
+        key: impl Fn(&M) -> K + Send + Sync + 'static,
+        fingerprint: Taken<M, Result<Fingerprint, Refusal>>,
+    ) -> Self {
+        Self {
+            settings: Settings {
+                engine: Arc::new(engine),
+                policy: Policy::replay(),
+                attempts: None,
+                attached: false,
+                name: name.into(),
+                key: Arc::new(move |message| key(message).into_key()),
+                scope: None,
+                fingerprint,
+                permanent: Permanent::default(),
+                operation: None,
+            },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+#[cfg(feature = "json")]
+use crate::extract::fingerprint_of_value;
+use crate::{
+    engine::{Engine, Permanent},
+    exchange::Operation,
+    value::{Claim, Fingerprint, KeyError, Policy, RecordKey, Refusal, is_blank},
+};
+
+pub(super) type Given<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
+pub(super) type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
+
+/// Everything that a layer was told, and the engine that does it.
+pub(super) struct Settings<M> {
+    pub(super) engine: Arc<Engine>,
+    pub(super) policy: Policy,
+    pub(super) attempts: Option<u32>,
+    pub(super) attached: bool,
+    pub(super) name: Arc<str>,
+    pub(super) key: Taken<M, Result<Option<String>, KeyError>>,
+    pub(super) scope: Option<Taken<M, Option<String>>>,
+    pub(super) fingerprint: Taken<M, Result<Fingerprint, Refusal>>,
+    pub(super) permanent: Permanent,
+    pub(super) operation: Option<Given<M>>,
+}
+
+impl<M> Settings<M> {
+    /// Which operation a message is, and the claim for it.
+    pub(super) fn claim(&self, message: &M) -> Result<(RecordKey, Claim), Refusal> {
+        let key = (self.key)(message).map_err(Refusal::KeyInvalid)?.ok_or(Refusal::KeyMissing)?;
+        let scope = match &self.scope {
+            Some(scope) => Some(scope(message).filter(|scope| !is_blank(scope)).ok_or(Refusal::ScopeMissing)?),
+            None => None,
+        };
+        let key = RecordKey::new(&self.name, scope.as_deref(), &key).map_err(Refusal::KeyInvalid)?;
+        let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
+        claim.at_most_once = self.policy.is_at_most_once();
+        claim.fingerprint = (self.fingerprint)(message)?;
+        Ok((key, claim))
+    }
+}
+
+#[cfg(feature = "json")]
+pub(super) fn in_json<M: serde::Serialize>(message: &M) -> Result<Fingerprint, Refusal> {
+    let written = fingerprint_of_value(message);
+    written.map_err(|error| Refusal::BodyInvalid(format!("The message cannot be written as JSON: {error}.").into()))
+}
+
+// By hand: a message need not be one that can be cloned.
+impl<M> Clone for Settings<M> {
+    fn clone(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            policy: self.policy.clone(),
+            attempts: self.attempts,
+            attached: self.attached,
+            name: self.name.clone(),
+            key: self.key.clone(),
+            scope: self.scope.clone(),
+            fingerprint: self.fingerprint.clone(),
+            permanent: self.permanent.clone(),
+            operation: self.operation.clone(),
+        }
+    }
+}
+
+impl<M> fmt::Debug for Settings<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("engine", &self.engine)
+            .field("policy", &self.policy)
+            .field("name", &self.name)
+            .field("attempts", &self.attempts)
+            .field("permanent", &self.permanent)
+            .field("attached", &self.attached)
+            .field("message", &PhantomData::<M>)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,34 @@
+use crate::{
+    store::FailedAttempt,
+    value::{Claim, RecordKey, State, StoreError},
+};
+
+use super::super::{
+    SqlStore,
+    driver::{Driver, Value},
+    stored::word,
+    values::{Marks, names, time},
+};
+
+impl<D: Driver> SqlStore<D> {
+    /// Writes a record that a claim in a transaction finds, in one statement.
+    pub(super) async fn record_failed(
+        &self,
+        key: &RecordKey,
+        claim: &Claim,
+        failed: &FailedAttempt,
+    ) -> Result<(), StoreError> {
+        let (id, marks) = (self.space.id(key), Marks::of(claim, failed.granted));
+        let state = if failed.payload.is_some() { State::Settled } else { State::Released };
+        let values = [
+            &names(&self.space, &id, key)[..],
+            &[Value::Text(Some(word(state))), Value::Int(failed.granted.attempt.into())],
+            &marks.values(),
+            &[time(failed.keep), Value::Bytes(failed.payload.as_deref())],
+        ]
+        .concat();
+        self.change(&self.shared.statements.record_failure, &values).await?;
+        self.shared.met.add(&id);
+        Ok(())
+    }
+}
