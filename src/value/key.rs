@@ -24,7 +24,7 @@ const TOKEN: u8 = 8;
 /// 255 bytes or has control characters in it is kept as its readable beginning and its SHA-256.
 ///
 /// The parts stay readable for operators ([`route`](Self::route), [`scope`](Self::scope), [`key`](Self::key)).
-/// `Debug` and [`log_id`](Self::log_id) show a short digest only, since keys are not for logs.
+/// `Debug` shows the route only, since keys are not for logs; [`log_id`](Self::log_id) stands for a key there.
 ///
 /// ```
 /// use tower_idempotency::RecordKey;
@@ -135,7 +135,7 @@ impl RecordKey {
 
 impl fmt::Debug for RecordKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RecordKey({})", self.log_id())
+        write!(f, "RecordKey({:?})", self.route())
     }
 }
 
@@ -254,6 +254,6 @@ mod tests {
     #[test]
     fn debug_hides_the_key() {
         let shown = format!("{:?}", key("/orders", Some("ann"), "secret"));
-        assert!(!shown.contains("secret") && !shown.contains("ann"), "{shown}");
+        assert_eq!(shown, "RecordKey(\"/orders\")");
     }
 }
