@@ -7,7 +7,9 @@ use crate::{
     engine::{Engine, Leftovers},
     exchange::Operation,
     store::{Store, TransactionalStore},
-    value::{AfterCrash, Claim, Fingerprint, Keep, KeyError, Observer, Policy, RecordKey, Refusal, WhileRunning},
+    value::{
+        AfterCrash, Claim, Fingerprint, Keep, KeyError, Observer, Policy, RecordKey, Refusal, Secret, WhileRunning,
+    },
 };
 
 /// Handles each message once, however often the broker delivers it.
@@ -261,6 +263,13 @@ impl<M> ConsumerLayer<M> {
         self.with_engine(|engine| engine.leftovers = leftovers)
     }
 
+    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    ///
+    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_engine(|engine| engine.secret = Some(secret))
+    }
+
     /// Is told what the layer does.
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
@@ -293,6 +302,9 @@ impl<M> Settings<M> {
         claim.at_most_once = self.policy.is_at_most_once();
         if let Some(fingerprint) = &self.fingerprint {
             claim.fingerprint = fingerprint(message);
+        }
+        if let Some(secret) = &self.engine.secret {
+            claim = claim.sealed_with(secret);
         }
         Ok((key, claim))
     }

@@ -7,7 +7,7 @@ use crate::{
     engine::{Engine, Leftovers, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
-    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal},
+    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal, Secret},
 };
 
 /// Runs functions once for a key, and gives duplicates the value of the first.
@@ -154,6 +154,13 @@ impl Once {
         self.with_engine(|engine| engine.leftovers = leftovers)
     }
 
+    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    ///
+    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_engine(|engine| engine.secret = Some(secret))
+    }
+
     /// Is told what happens.
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
@@ -187,6 +194,9 @@ impl Once {
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
         claim.fingerprint = self.fingerprint;
+        if let Some(secret) = &self.engine.secret {
+            claim = claim.sealed_with(secret);
+        }
         let (engine, policy, attached) = (self.engine.clone(), self.policy.clone(), self.attached);
         let work = Arc::new(Work::new());
         let working = work.clone();

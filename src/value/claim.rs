@@ -2,7 +2,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Caller, Claimant, Fingerprint, Origin, Secret, SecretNumber, TraceContext, Unseen, digest::labelled_digest};
+use super::{
+    Caller, Claimant, Fingerprint, Origin, Secret, SecretNumber, TraceContext, Unseen, digest::labelled_digest,
+};
 
 /// What a request brings to [`Store::claim`](crate::store::Store::claim).
 #[derive(Clone)]

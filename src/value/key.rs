@@ -1,6 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{
+    Secret,
     digest::{Digest, hex},
     error::KeyError,
 };
@@ -110,12 +111,24 @@ impl RecordKey {
         self.text(HEAD + self.length(1) + self.length(2), self.length(3))
     }
 
-    /// A short digest that stands for this key in logs: 16 hexadecimal digits.
+    /// Returns a short digest that stands for this key in logs: 16 hexadecimal digits.
+    ///
+    /// Whoever reads it can test guesses at a key, such as an order number. The events of a layer with a
+    /// [secret](crate::Secret) carry [`log_id_with`](Self::log_id_with) instead.
     #[must_use]
     pub fn log_id(&self) -> String {
         let mut digest = Digest::new();
         digest.part(&self.0);
         hex(&digest.finish()[..8])
+    }
+
+    /// Returns a short HMAC that stands for this key in logs, under the secret that is used: 16 hexadecimal digits.
+    ///
+    /// It changes when the secret is replaced.
+    #[must_use]
+    pub fn log_id_with(&self, secret: &Secret) -> String {
+        let keyed = secret.mac(secret.number(), &[b"tower-idempotency: log id, 1", &self.0]);
+        keyed.map_or_else(|| self.log_id(), |keyed| hex(&keyed[..8]))
     }
 
     /// The bytes themselves, for a store that keeps them without a copy.
