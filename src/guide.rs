@@ -8,6 +8,10 @@ pub mod layers {}
 #[doc = include_str!("../docs/callers.md")]
 pub mod callers {}
 
+/// Security, with the threat model.
+#[doc = include_str!("../docs/security.md")]
+pub mod security {}
+
 /// Shutting down.
 #[doc = include_str!("../docs/shutdown.md")]
 pub mod shutdown {}

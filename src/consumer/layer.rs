@@ -6,7 +6,7 @@ use super::{Consumer, settings::Settings};
 use crate::{
     engine::{Engine, Leftovers, Permanent},
     exchange::Operation,
-    value::{AfterCrash, Fingerprint, Keep, Observer, Policy, WhileRunning},
+    value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning},
 };
 
 /// Handles each message once, however often the broker delivers it.
@@ -222,6 +222,13 @@ impl<M> ConsumerLayer<M> {
     /// What bounds, counts and awaits the work whose future was dropped. Clones of a layer share one.
     pub fn leftovers(self, leftovers: Leftovers) -> Self {
         self.with_engine(|engine| engine.leftovers = leftovers)
+    }
+
+    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    ///
+    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_engine(|engine| engine.secret = Some(secret))
     }
 
     /// Is told what the layer does.

@@ -37,6 +37,9 @@ impl<M> Settings<M> {
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
         claim.fingerprint = (self.fingerprint)(message)?;
+        if let Some(secret) = &self.engine.secret {
+            claim = claim.sealed_with(secret);
+        }
         Ok((key, claim))
     }
 }

@@ -9,18 +9,26 @@ impl Engine {
     /// Tells the observer, and `tracing` where that is switched on.
     pub(crate) fn report(&self, event: &Event<'_>) {
         #[cfg(feature = "tracing")]
-        trace(event);
+        trace(self, event);
         if let Some(observer) = &self.observer {
             // Whoever watches must not break off what is claimed. The panic hook has told of it.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(event)));
         }
     }
+
+    /// Stands for a key in logs.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn log_id(&self, key: &RecordKey) -> String {
+        self.secret.as_ref().map_or_else(|| key.log_id(), |secret| key.log_id_with(secret))
+    }
 }
 
 /// Keys are shown as digests; their text is evaluated only where somebody listens.
 #[cfg(feature = "tracing")]
-fn trace(event: &Event<'_>) {
+fn trace(engine: &Engine, event: &Event<'_>) {
     use tracing::{debug, error, info, trace, warn};
+
+    let id = |key: &RecordKey| engine.log_id(key);
 
     match *event {
         Event::Refused { refusal: &Refusal::ExtensionMissing(of_type), .. } => error!(
@@ -31,23 +39,23 @@ fn trace(event: &Event<'_>) {
         ),
         Event::Refused { key, refusal } => {
             let (problem, detail, advice) = (refusal.name(), refusal.detail(), refusal.advice());
-            info!(key = key.map(RecordKey::log_id), problem, %detail, advice, "refused");
+            info!(key = key.map(&id), problem, %detail, advice, "refused");
         }
         Event::Unverified { status } => info!(status = status.as_u16(), "refused: the request was not verified"),
-        Event::Replayed { key } => debug!(key = key.log_id(), "replayed"),
-        Event::Responded { key } => debug!(key = key.log_id(), "responded"),
+        Event::Replayed { key } => debug!(key = id(key), "replayed"),
+        Event::Responded { key } => debug!(key = id(key), "responded"),
         Event::Claimed { key, attempt, takeover: true } => {
-            warn!(key = key.log_id(), attempt, "claimed: the claim before had lapsed");
+            warn!(key = id(key), attempt, "claimed: the claim before had lapsed");
         }
-        Event::Claimed { key, attempt, .. } => trace!(key = key.log_id(), attempt, "claimed"),
-        Event::Settled { key, tombstone } => trace!(key = key.log_id(), tombstone, "settled"),
-        Event::Released { key } => debug!(key = key.log_id(), "released"),
+        Event::Claimed { key, attempt, .. } => trace!(key = id(key), attempt, "claimed"),
+        Event::Settled { key, tombstone } => trace!(key = id(key), tombstone, "settled"),
+        Event::Released { key } => debug!(key = id(key), "released"),
         Event::ClaimLost { key, attempt } => {
-            warn!(key = key.log_id(), attempt, "the claim was lost while the handler ran");
+            warn!(key = id(key), attempt, "the claim was lost while the handler ran");
         }
         Event::Stalled { key, after } => {
             warn!(
-                key = key.log_id(),
+                key = id(key),
                 route = key.route(),
                 ?after,
                 "a handler blocked its thread for longer than its lease, so that a duplicate could have run beside it: move \
@@ -55,16 +63,16 @@ fn trace(event: &Event<'_>) {
             );
         }
         Event::StoreFailed { key, verb, error, retried } => {
-            warn!(key = key.log_id(), %verb, error = error as &dyn std::error::Error, retried, "the store failed");
+            warn!(key = id(key), %verb, error = error as &dyn std::error::Error, retried, "the store failed");
         }
         Event::NotRecorded { key, verb } => {
-            error!(key = key.log_id(), %verb, "given up: how the request ended is not recorded, its claim lapses");
+            error!(key = id(key), %verb, "given up: how the request ended is not recorded, its claim lapses");
         }
-        Event::FailedOpen { key } => warn!(key = key.log_id(), "let through unprotected: the store does not answer"),
-        Event::Detached { key } => debug!(key = key.log_id(), "the client left; its work goes on"),
+        Event::FailedOpen { key } => warn!(key = id(key), "let through unprotected: the store does not answer"),
+        Event::Detached { key } => debug!(key = id(key), "the client left; its work goes on"),
         Event::Dropped { key, after } => {
             warn!(
-                key = key.log_id(),
+                key = id(key),
                 route = key.route(),
                 ?after,
                 "the client left, and its work was dropped; its claim lapses. If the server is shutting down, await \

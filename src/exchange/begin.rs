@@ -164,7 +164,7 @@ impl Exchange {
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon().max(memory));
         claim.fingerprint = fingerprint;
         claim.caller = caller;
-        claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.clone());
+        claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.stored());
         claim.at_most_once = self.policy.is_at_most_once();
         if self.keep_request {
             claim.note = body.clone();

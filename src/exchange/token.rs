@@ -78,7 +78,7 @@ impl Issuer {
         if self.signer.is_some() {
             return Ok(Issued::Done);
         }
-        let (key, issue) = (token_key(&binding.purpose, text.as_bytes()), Issue::new(binding, self.life));
+        let (key, issue) = (token_key(&binding.purpose, text.as_bytes()), Issue::new(binding.stored(), self.life));
         match tokio::time::timeout(self.timeout, self.store.issue(&key, &issue)).await {
             Ok(issued) => issued,
             Err(_) => Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),

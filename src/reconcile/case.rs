@@ -112,7 +112,7 @@ impl Desk {
         let resolution = self.ask(entry, false).await;
         let ended = self.carry_out(&key, seen, resolution).await;
         #[cfg(feature = "tracing")]
-        tracing::info!(key = key.log_id(), outcome = ?ended, "reconciled");
+        tracing::info!(key = self.engine.log_id(&key), outcome = ?ended, "reconciled");
         ended
     }
 

@@ -4,10 +4,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Engine, Errand, Leftovers, Permanent, Task, Work},
+    engine::{Engine, Leftovers, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
-    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal, is_blank},
+    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal, Secret, is_blank},
 };
 
 /// Runs functions once for a key, and gives duplicates the value of the first.
@@ -167,6 +167,13 @@ impl Once {
         self.with_engine(|engine| engine.leftovers = leftovers)
     }
 
+    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    ///
+    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_engine(|engine| engine.secret = Some(secret))
+    }
+
     /// Is told what happens.
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
@@ -205,6 +212,9 @@ impl Once {
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
         claim.fingerprint = self.fingerprint;
+        if let Some(secret) = &self.engine.secret {
+            claim = claim.sealed_with(secret);
+        }
         let (engine, policy) = (self.engine.clone(), self.policy.clone());
         let (attached, permanent) = (self.attached, self.permanent.clone());
         let work = Arc::new(Work::new());

@@ -8,7 +8,7 @@ use crate::{
     engine::{Engine, Leftovers},
     exchange::{Exchange, Idempotency, Issuer, RefusedRequest, Scoping, TokenRule, protectable},
     extract::{fingerprint, key, scope::IntoScopeExtractor},
-    value::{Keep, Observer, OnDuplicate, Policy, WhileRunning},
+    value::{Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
 };
 
 /// Asks for a token that was issued for this, and lets each be used once. Made by [`Tokens::layer`](super::Tokens::layer).
@@ -197,6 +197,13 @@ impl TokenLayer {
     /// What bounds, counts and awaits the work that goes on without its client.
     pub fn leftovers(self, leftovers: Leftovers) -> Self {
         self.with_engine(|engine| engine.leftovers = leftovers)
+    }
+
+    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    ///
+    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    pub fn secret(self, secret: Secret) -> Self {
+        self.with_engine(|engine| engine.secret = Some(secret))
     }
 
     /// Is told what the layer does.

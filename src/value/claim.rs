@@ -2,7 +2,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Caller, Claimant, Fingerprint, Origin, Secret, SecretNumber, TraceContext, Unseen};
+use super::{
+    Caller, Claimant, Fingerprint, Origin, Secret, SecretNumber, TraceContext, Unseen, digest::labelled_digest,
+};
 
 /// What a request brings to [`Store::claim`](crate::store::Store::claim).
 #[derive(Clone)]
@@ -107,11 +109,17 @@ impl fmt::Debug for Claim {
 pub struct Binding {
     /// What the token is for.
     pub purpose: Box<str>,
-    /// Whom it was given to.
+    /// Whom it was given to. The layers put `sha256:` and the digest of the principal here, in hexadecimal digits.
     pub principal: Option<Box<str>>,
 }
 
 impl Binding {
+    /// Returns the binding as a store keeps it: with a digest of the principal, whose text is nobody's business there.
+    pub(crate) fn stored(&self) -> Self {
+        let digest = |principal: &str| labelled_digest(principal.as_bytes()).into();
+        Self { purpose: self.purpose.clone(), principal: self.principal.as_deref().map(digest) }
+    }
+
     /// Binds to a purpose and a principal.
     #[must_use]
     pub fn new(purpose: &str, principal: Option<&str>) -> Self {

@@ -8,7 +8,7 @@ use axum::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Policy, fingerprint, key,
+    IdempotencyLayer, MemoryStore, Policy, Tokens, fingerprint, key,
     scope::{self, ScopeExtractor},
     store::{Filter, Operator},
 };
@@ -205,4 +205,22 @@ async fn a_layer_outside_the_authentication_is_at_fault() {
     let both = Router::new().route(PATH, post(async || StatusCode::CREATED)).layer(layer().scope(by_user().optional()));
     assert_eq!(send(&both, PATH, &[KEY, ANN], "").await.status, 201);
     assert_eq!(send(&both, PATH, &[KEY, BOB], "").await.status, 422);
+}
+
+#[tokio::test]
+async fn principals_of_tokens_are_not_in_the_store() {
+    let store = MemoryStore::new();
+    let layer = Tokens::new(store.clone()).layer("order").principal(scope::header("X-User"));
+    let app = Router::new()
+        .route("/token", layer.clone().endpoint())
+        .route("/orders", post(async || StatusCode::CREATED).layer(layer));
+    let page = Request::get("/token").header("X-User", "ann@example.com").body(Body::empty()).unwrap();
+    let page = see(app.clone().oneshot(page).await.unwrap()).await;
+    let shown = format!("{:?}", store.list(Filter::All, None, 9).await.unwrap());
+    assert!(shown.contains("sha256:") && !shown.contains("ann@example.com"), "{shown}");
+    let page: serde_json::Value = serde_json::from_str(&page.body).unwrap();
+    for (user, expected) in [("bob@example.com", 403), ("ann@example.com", 201), ("ann@example.com", 409)] {
+        let headers = [("x-user", user), ("x-submit-token", page["token"].as_str().unwrap())];
+        assert_eq!(send(&app, "/orders", &headers, "").await.status, expected, "{user}");
+    }
 }

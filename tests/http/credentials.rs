@@ -267,7 +267,11 @@ async fn send(app: &Router, headers: Headers, body: &'static str) -> Gets {
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
     let response = app.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
     match (response.status(), response.headers().contains_key("idempotent-replayed")) {
-        (StatusCode::UNPROCESSABLE_ENTITY, _) => Refused,
+        (StatusCode::UNPROCESSABLE_ENTITY, _) => {
+            let body = axum::body::to_bytes(response.into_body(), 9999).await.unwrap();
+            assert!(String::from_utf8_lossy(&body).contains("#other-caller\""), "{body:?}");
+            Refused
+        }
         (StatusCode::CREATED, true) => Replay,
         (StatusCode::CREATED, false) => Run,
         other => panic!("{other:?}"),

@@ -59,6 +59,8 @@ mod random_schedules;
 mod readiness;
 #[cfg(feature = "axum")]
 mod routes;
+#[cfg(feature = "axum")]
+mod sealed;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod secrets;
 mod settings;

@@ -9,12 +9,13 @@ use std::{
     task::Poll,
 };
 
-use crate::bench::{Ask, Bench, End, LEASE, ask, secs};
+use crate::bench::{Ask, Bench, End, LEASE, ask, record_key, secs};
 use http::{Request, Response};
 use tokio::time::sleep;
 use tower::{Layer, Service, service_fn};
 use tower_idempotency::{
-    Event, IdempotencyLayer, Leftovers, MemoryStore, Observer, Operation, RequestBody, StoreErrorKind, StoreVerb, scope,
+    Event, IdempotencyLayer, Leftovers, MemoryStore, Observer, Operation, RequestBody, Secret, StoreErrorKind,
+    StoreVerb, scope,
 };
 use tracing::{
     Metadata, Subscriber,
@@ -117,6 +118,18 @@ async fn no_event_shows_a_key() {
         assert!(said.text().contains(word), "nobody said: {word}");
     }
     assert_no_secret(&said);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_secret_ids_in_logs_cannot_be_guessed() {
+    let said = Said::default();
+    let _guard = tracing::subscriber::set_default(said.clone());
+    let secret = Secret::new([7; 32]).unwrap();
+    let bench = Bench::with(|layer| layer.unscoped().secret(secret.clone()));
+    send(&bench, [ask(KEY), ask(KEY), ask(KEY).body("two")]).await;
+    let key = record_key(KEY);
+    assert!(said.text().contains(&key.log_id_with(&secret)), "{}", said.text());
+    assert!(!said.text().contains(&key.log_id()), "{}", said.text());
 }
 
 #[tokio::test(start_paused = true)]

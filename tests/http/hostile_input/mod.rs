@@ -3,6 +3,8 @@
 mod content_types;
 mod header_keys;
 mod lab;
+#[cfg(all(feature = "form", feature = "json"))]
+mod memory;
 mod multipart;
 mod other_keys;
 mod record_keys;
