@@ -9,6 +9,16 @@ pub(super) fn tag(name: &[u8]) -> [u8; 2] {
     tags.into_iter().find(|tag| !tag.contains(&b'}')).unwrap_or_default()
 }
 
+/// The slot of a name of this crate's, of a record or with a tag.
+#[cfg(any(test, feature = "redis-cluster"))]
+pub(super) fn of(name: &[u8]) -> u16 {
+    let slot = match name.strip_prefix(b"idem{") {
+        Some(&[first, second, b'}', ..]) if first != b'}' => crc(&[first, second]),
+        _ => crc(name),
+    };
+    slot & 0x3fff
+}
+
 /// CRC-16/XMODEM, as the specification of Redis Cluster has it.
 fn crc(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| {
@@ -39,6 +49,11 @@ mod tests {
             let tag = tag(&name);
             assert_eq!(crc(&tag) & 0x3fff, crc(&name) & 0x3fff);
             assert!(!tag.contains(&b'}'));
+            let [record, draft] = [
+                [b"idem{}:", &name[..]].concat(),
+                [b"idem{", &super::tag(&[b"idem{}:", &name[..]].concat())[..], b"}:draft:"].concat(),
+            ];
+            assert_eq!(of(&record), of(&draft));
             seen.insert(crc(&tag) & 0x3fff);
         }
         assert_eq!(seen.len(), 16_384);

@@ -15,7 +15,12 @@ use crate::store::redis::{
     error::Trouble,
     link::Limits,
     silence::{Answers, PATIENCE},
+    slot,
 };
+
+/// In how many parts of the slots answers are counted. A part is of one server, but for those at the edges.
+const PARTS: u16 = 64;
+const SLOTS: u16 = 16_384;
 
 /// The driver's connections to the servers of a cluster, made anew if they come to nothing.
 ///
@@ -27,14 +32,19 @@ pub(super) struct Driver {
     client: ClusterClient,
     limits: Limits,
     live: watch::Sender<ClusterConnection>,
+    /// Of all servers together.
     answers: Answers,
+    /// The same by slots: one server may hang while the others answer.
+    by_slots: Vec<Answers>,
     replacing: Arc<Mutex<()>>,
 }
 
 impl Driver {
     pub(super) async fn start(client: ClusterClient, limits: Limits) -> Result<Arc<Self>, Trouble> {
         let live = watch::Sender::new(connect(&client, config(limits), limits).await?);
-        Ok(Arc::new(Self { client, limits, live, answers: Answers::default(), replacing: Arc::default() }))
+        let by_slots = (0..PARTS).map(|_| Answers::default()).collect();
+        let (answers, replacing) = (Answers::default(), Arc::default());
+        Ok(Arc::new(Self { client, limits, live, answers, by_slots, replacing }))
     }
 
     /// What commands are sent on, and what tells when it is replaced.
@@ -44,14 +54,17 @@ impl Driver {
         (connection, live)
     }
 
-    /// Waits for an answer. If the connections are replaced meanwhile, the command is cut off.
+    /// Waits for an answer to a command on a name, or on none. If the connections are replaced meanwhile, the command is cut
+    /// off.
     pub(super) async fn answered<T>(
         self: &Arc<Self>,
+        name: Option<&[u8]>,
         mut live: watch::Receiver<ClusterConnection>,
         answer: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T, Trouble> {
         let replaced = async { drop(live.changed().await) };
-        let answer = self.answers.wait(self.limits.command, answer, replaced, || self.replace()).await;
+        let part = name.and_then(|name| self.by_slots.get(usize::from(slot::of(name) / (SLOTS / PARTS))));
+        let answer = part.unwrap_or(&self.answers).wait(self.limits.command, answer, replaced, || self.replace()).await;
         if matches!(answer, Err(Trouble::NoAnswer)) {
             self.replace();
         }

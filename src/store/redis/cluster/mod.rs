@@ -4,7 +4,7 @@ mod ears;
 use std::sync::Arc;
 
 use redis::{
-    Cmd, Pipeline, RedisError, Value,
+    Arg, Cmd, Pipeline, RedisError, Value,
     aio::ConnectionLike,
     cluster::ClusterClient,
     cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
@@ -29,26 +29,27 @@ impl Cluster {
 
     pub(super) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
         let (mut connection, live) = self.0.live();
-        settled(self.0.answered(live, connection.req_packed_command(command)).await)
+        settled(self.0.answered(name(command), live, connection.req_packed_command(command)).await)
     }
 
     /// All commands go to the server that has the first key.
     pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, Trouble> {
         let (mut connection, live) = self.0.live();
         // Whoever sent several commands may yet send them one by one, so it is left open what this comes to.
-        self.0.answered(live, connection.req_packed_commands(pipeline, skip, keep)).await
+        let name = pipeline.cmd_iter().next().and_then(name);
+        self.0.answered(name, live, connection.req_packed_commands(pipeline, skip, keep)).await
     }
 
     pub(super) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, Trouble> {
         let (mut connection, live) = self.0.live();
         let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(at(node)));
-        settled(self.0.answered(live, answer).await)
+        settled(self.0.answered(None, live, answer).await)
     }
 
     pub(super) async fn pipeline_at(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
         let (mut connection, live) = self.0.live();
         let answers = connection.route_pipeline(pipeline.clone(), 0, pipeline.len(), at(node));
-        settled(self.0.answered(live, answers).await)
+        settled(self.0.answered(None, live, answers).await)
     }
 
     /// The servers that have slots, in the order of their addresses.
@@ -57,13 +58,24 @@ impl Cluster {
         command.arg("SLOTS");
         let (mut connection, live) = self.0.live();
         let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let answer = settled(self.0.answered(live, connection.route_command(command, anywhere)).await)?;
+        let answer = settled(self.0.answered(None, live, connection.route_command(command, anywhere)).await)?;
         let Value::Array(ranges) = said(answer)? else { return Err(Trouble::Odd) };
         let mut masters: Vec<_> = ranges.iter().map(master).collect();
         masters.sort_unstable();
         masters.dedup();
         if masters.is_empty() || masters.contains(&None) { Err(Trouble::Odd) } else { Ok(masters) }
     }
+}
+
+/// The first name that a command is on.
+fn name(command: &Cmd) -> Option<&[u8]> {
+    let mut words = command.args_iter().map(|word| match word {
+        Arg::Simple(word) => Some(word),
+        _ => None,
+    });
+    // A script is named first, and how many names follow.
+    let before = if words.next()??.starts_with(b"EVAL") { 2 } else { 0 };
+    words.nth(before)?
 }
 
 /// The first server of a range of slots.
