@@ -7,8 +7,8 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, Service, util::BoxCloneSyncService};
 use tower_idempotency::{
-    Event, Idempotency, IdempotencyLayer, Leftovers, MemoryStore, Operation, Policy, RecordKey, Refusal, RequestBody,
-    ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
+    Duplicate, Event, Idempotency, IdempotencyLayer, KeptAnswer, Leftovers, MemoryStore, Operation, Policy, RecordKey,
+    Refusal, RefusedRequest, RequestBody, ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
     store::{Claim, Claimed, Operator, Record, Store, StoreFuture},
 };
 
@@ -43,6 +43,7 @@ fn types() {
     values::<(RecordKey, Record, Claim, Claimed, Refusal)>();
     values::<MemoryStore>();
     values::<Event<'static>>();
+    values::<(Duplicate<'static>, KeptAnswer, RefusedRequest<'static>)>();
     errors::<StoreError>();
     sent::<StoreFuture<'static, Claimed>>();
     stores::<MemoryStore>();
