@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Engine, Leftovers, Permanent, Task, Work},
+    engine::{Engine, Errand, Leftovers, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
     value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal, Secret, is_blank},

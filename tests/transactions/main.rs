@@ -73,6 +73,7 @@ macro_rules! what_holds_everywhere {
             records::{
                 over_a_record_that_expired, over_one_that_was_released, over_a_lapsed_one, beside_a_living_one,
                 another_request_is_told, settled_by_the_handler,
+                a_transaction_knows_its_caller,
             },
         );
     };

@@ -11,8 +11,11 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, Operation, Payload, RecordKey,
-    store::{Claim, Finished, Operator, Release, Settlement, SqlStore, Store},
+    Fingerprint, IdempotencyLayer, Mismatch, Operation, Payload, RecordKey,
+    store::{
+        Caller, Claim, Claimed, Committed, Entered, Finished, Operator, Release, Settlement, SqlStore, Store,
+        TransactionalStore,
+    },
 };
 
 use crate::lab::{Lab, Process};
@@ -118,4 +121,36 @@ pub(crate) async fn settled_by_the_handler<D: Lab>() {
         );
     }
     assert_eq!(process.effects("own").await, 1);
+}
+
+/// Whoever asks while a transaction runs is compared with its caller first, and then with its content. After a rollback
+/// nothing of either is left.
+pub(crate) async fn a_transaction_knows_its_caller<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let (store, key) = (&process.store, RecordKey::new("/", None, "callers").unwrap());
+    let by = |caller: u8, content: u8| {
+        let mut claim = Claim::new(MINUTE, MINUTE);
+        claim.caller = Caller::from_parts(1, [caller; 16]);
+        claim.fingerprint = Fingerprint::from_parts(1, [content; 32]);
+        claim
+    };
+    let Entered::Granted(granted, transaction) = store.enter(&key, &by(1, 1)).await.unwrap() else {
+        panic!("the key is free")
+    };
+    assert!(granted.caller_is_new && granted.origin.caller == by(1, 1).caller);
+    for (caller, content, expected) in
+        [(2, 1, Mismatch::Caller), (2, 2, Mismatch::Caller), (1, 2, Mismatch::Fingerprint)]
+    {
+        let refused = store.enter(&key, &by(caller, content)).await.unwrap();
+        assert!(matches!(refused, Entered::Refused(Claimed::Mismatch(what)) if what == expected), "{refused:?}");
+    }
+    transaction.roll_back().await.unwrap();
+    assert!(store.inspect(&key).await.unwrap().is_none());
+
+    let other = by(2, 2);
+    let Entered::Granted(_, transaction) = store.enter(&key, &other).await.unwrap() else { panic!("it is free again") };
+    let settlement = Settlement::new(other.claimant, Some("kept".into()), MINUTE);
+    assert!(matches!(transaction.commit(settlement).await.unwrap(), Committed::Done));
+    let record = store.inspect(&key).await.unwrap().unwrap();
+    assert_eq!((record.attempt, record.caller, record.origin), (1, other.caller, other.origin()));
 }

@@ -135,7 +135,7 @@ impl<D: Driver> SqlStore<D> {
 /// Ends when the store is dropped or its pool closed. An error ends a round.
 async fn keep_purging<D: Driver>(shared: Weak<Shared<D>>, every: Duration) {
     loop {
-        sleep(every + jitter(every) / 2).await;
+        sleep(every / 2 + jitter(every)).await;
         loop {
             let Some(shared) = shared.upgrade().filter(|shared| !shared.pool.is_closed()) else { return };
             let store = SqlStore { shared, space: Space::default() };
