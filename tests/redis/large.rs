@@ -191,12 +191,20 @@ async fn the_draft_of_a_process_that_died_ends_by_itself() {
     assert_eq!(drafts(&server).await.len(), left.len());
 }
 
-/// It is told for good, so that a tombstone is left in its place, whether it is the server that refuses or the store.
+/// How many connections the server was asked for, that of the question included.
+fn connections(server: &Server) -> u64 {
+    let said = server.tell("INFO stats");
+    said.lines().find_map(|line| line.strip_prefix("total_connections_received:")?.trim().parse().ok()).unwrap()
+}
+
+/// It is told for good, so that a tombstone is left in its place, whether it is the server that refuses or the store. The
+/// connection, which others use as well, is not lost on it.
 #[tokio::test]
 async fn an_answer_that_no_server_takes_is_too_large() {
     let server = Server::start(&["--proto-max-bulk-len", "1048576"]);
     let store = server.store().await;
-    for size in [2 << 20, (512 << 20) + 1] {
+    let before = connections(&server);
+    for size in [1 << 20, 2 << 20, 64 << 20, (512 << 20) + 1] {
         let (first, key) = (claim(), key(&size.to_string()));
         granted(&store, &key, &first).await;
         // Pages that nobody writes to take no memory.
@@ -207,7 +215,40 @@ async fn an_answer_that_no_server_takes_is_too_large() {
         done(&store, &key, &Settlement::new(first.claimant, None, MINUTE)).await;
         assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(None));
     }
+    assert_eq!(connections(&server), before + 1);
     assert!(drafts(&server).await.is_empty());
+}
+
+/// The largest answer that the server takes is kept, and so is the note that stands behind it, if both fit.
+#[tokio::test]
+async fn an_answer_that_just_fits_is_kept() {
+    let server = Server::start(&["--proto-max-bulk-len", "1048676"]);
+    let store = server.store().await;
+    let before = connections(&server);
+    let (limit, head) = (1_048_676, 107);
+    for (size, note, fits) in [(limit - head, 0, true), (limit - head + 1, 0, false), (limit - head - 9, 10, false)] {
+        let (mut first, key) = (claim(), key(&format!("{size}")));
+        first.note = vec![7; note].into();
+        granted(&store, &key, &first).await;
+        let answer = Settlement::new(first.claimant, Some(vec![1; size].into()), MINUTE);
+        match store.settle(&key, &answer).await {
+            Ok(finished) => assert!(fits && matches!(finished, Finished::Done), "{size}: {finished:?}"),
+            Err(error) => assert!(!fits && error.kind() == StoreErrorKind::TooLarge, "{size}: {error:?}"),
+        }
+    }
+    assert_eq!(connections(&server), before + 1);
+}
+
+#[tokio::test]
+async fn a_note_that_no_server_takes_is_too_large() {
+    let server = Server::start(&["--proto-max-bulk-len", "1048576"]);
+    let store = server.store().await;
+    let before = connections(&server);
+    let mut first = claim();
+    first.note = vec![7; 2 << 20].into();
+    let error = store.claim(&key("a"), &first).await.unwrap_err();
+    assert_eq!((error.kind(), error.is_without_effect()), (StoreErrorKind::TooLarge, true), "{error:?}");
+    assert_eq!(connections(&server), before + 1);
 }
 
 /// With the rights that sufficed before there were drafts, and with some of the further ones.
@@ -215,17 +256,19 @@ async fn an_answer_that_no_server_takes_is_too_large() {
 async fn a_user_who_may_not_rename_settles_all_the_same() {
     let server = Server::start(&[]);
     let rule = include_str!("../../docs/redis.md").lines().find(|line| line.starts_with("ACL SETUSER")).unwrap();
-    let less = [("~idem{*}:*", "~idem{}:*"), ("+rename ", ""), ("+strlen ", "")];
+    let less = [("~idem{*}:*", "~idem{}:*"), ("+rename ", ""), ("+strlen ", ""), ("+getbit ", "")];
     for (n, (right, instead)) in [("", "")].iter().chain(&less).enumerate() {
         let rule = if right.is_empty() { rule.to_owned() } else { rule.replace(right, instead) };
         assert!(server.tell("ACL DELUSER shop").starts_with(':') && server.tell(&rule).starts_with("+OK"));
         let url = server.url().replace("redis://", "redis://shop:password@");
         let store = RedisStore::connect(&url).await.unwrap();
-        let (first, key) = (claim(), key(&n.to_string()));
-        granted(&store, &key, &first).await;
-        done(&store, &key, &large(&first, 65_536)).await;
-        let replayed = store.claim(&key, &claim()).await.unwrap();
-        assert_eq!(replayed, Claimed::Settled(large(&first, 65_536).payload), "without {right}");
+        for size in [65_536, 2 << 20] {
+            let (first, key) = (claim(), key(&format!("{n} {size}")));
+            granted(&store, &key, &first).await;
+            done(&store, &key, &large(&first, size)).await;
+            let replayed = store.claim(&key, &claim()).await.unwrap();
+            assert_eq!(replayed, Claimed::Settled(large(&first, size).payload), "{size} without {right}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     RedisStore,
     error::Trouble,
     line::{Again, said},
-    record::{Draft, Stored, UNTOLD, Unreadable, lease_and_span, runs},
+    record::{Draft, HEAD, Stored, UNTOLD, Unreadable, lease_and_span, runs},
     scripts::{READ, ROOM, TAKEOVER},
 };
 
@@ -71,6 +71,7 @@ impl RedisStore {
     /// One trip if the key is free or settled, two if a record runs or was released, three if it has lapsed.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
         let name = self.space.name(key);
+        self.fits(&name, 2 * HEAD + claim.note.len()).await?;
         loop {
             let (found, refusal) = match self.look(&name, claim).await? {
                 Look::Claimed => return Ok(Claimed::Granted(Granted::first(claim))),

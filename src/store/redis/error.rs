@@ -147,7 +147,8 @@ impl From<Trouble> for StoreError {
 }
 
 fn is_too_large(error: &RedisError) -> bool {
-    error.detail().is_some_and(|detail| detail.contains("invalid bulk length") || detail.contains("proto-max-bulk-len"))
+    let said = ["invalid bulk length", "proto-max-bulk-len", "bit offset is not an integer or out of range"];
+    error.detail().is_some_and(|detail| said.iter().any(|said| detail.contains(said)))
 }
 
 /// Of the servers of a cluster, none of which can be connected to, the driver tells by a text alone.
@@ -163,7 +164,8 @@ fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
     if is_too_large(error) {
         return Some((
             TooLarge,
-            "the answer is larger than Redis takes (`proto-max-bulk-len`): lower the layer's `response_limit`",
+            "what is to be kept is larger than Redis takes (`proto-max-bulk-len`): lower the layer's `response_limit`, and \
+             what a note may hold",
         ));
     }
     Some(match error.code()? {

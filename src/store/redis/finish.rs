@@ -71,6 +71,7 @@ impl RedisStore {
                 return Ok(finished);
             }
         }
+        self.fits(&name, payload.len()).await?;
         let arguments: [&[u8]; 8] = [&runner, &owner, lapsed, flag, &times, payload, span, &channel];
         finished(self.line().script(&SETTLE, &name, &arguments, Again::Yes).await?)
     }

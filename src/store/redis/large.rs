@@ -23,8 +23,8 @@ pub(super) const LARGE: usize = 2048;
 /// stands behind the answer.
 pub(super) const LARGEST: usize = (512 << 20) - (1 << 20);
 
-/// The least that `proto-max-bulk-len` can be: a server may close the connection on an answer of this size.
-const LEAST_LIMIT: usize = (1 << 20) - HEAD;
+/// The least that `proto-max-bulk-len` can be.
+const LEAST_LIMIT: usize = 1 << 20;
 
 /// How long a draft may wait for its script, in milliseconds. Both come in one go.
 const LIFE: u64 = 10_000;
@@ -48,6 +48,7 @@ impl RedisStore {
     pub(super) async fn settle_large(&self, name: &[u8], ending: &Ending<'_>) -> Result<Option<Finished>, StoreError> {
         let mut behind = Vec::new();
         for _ in 0..2 {
+            self.fits(name, HEAD + ending.payload.len() + behind.len()).await?;
             match self.draft(name, ending, &behind).await {
                 Ok(Value::BulkString(rare)) => behind = rare,
                 Ok(Value::Int(3)) => return Ok(None),
@@ -55,7 +56,7 @@ impl RedisStore {
                 // A user who may settle need not be one who may write drafts.
                 // And of two names in a slot that moves, one may have gone ahead.
                 Err(trouble) if trouble.is_forbidden() || trouble.is_elsewhere() => return Ok(None),
-                Err(trouble) if trouble.was_cut() && ending.payload.len() >= LEAST_LIMIT => {
+                Err(trouble) if trouble.was_cut() && HEAD + ending.payload.len() > LEAST_LIMIT => {
                     return Err(self.too_large(name, ending.payload).await.unwrap_or(trouble).into());
                 }
                 Err(trouble) => return Err(trouble.into()),
@@ -64,8 +65,24 @@ impl RedisStore {
         Ok(None)
     }
 
-    /// What the server says to so large an answer, if that is why it closes the connection. Of several commands in one go
-    /// the driver would tell that none was answered.
+    /// Fails if the server does not take a piece of this size. It is asked before it is sent one: it closes the
+    /// connection on a piece that is too large, which others use as well, and what it says is lost if the writing of the
+    /// rest fails first.
+    pub(super) async fn fits(&self, name: &[u8], size: usize) -> Result<(), Trouble> {
+        if size <= LEAST_LIMIT {
+            return Ok(());
+        }
+        // A bit may be asked for wherever a string may have one, and none of the string has to be there.
+        let mut command = redis::cmd("GETBIT");
+        command.arg(name).arg(8 * (size - 1));
+        match self.line().command(&command, Again::Yes).await {
+            Err(trouble) if trouble.is_forbidden() => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    /// What the server says to so large an answer, if that is why it closes the connection, and could not be asked before.
+    /// Of several commands in one go the driver would tell that none was answered.
     async fn too_large(&self, name: &[u8], payload: &[u8]) -> Option<Trouble> {
         let draft = draft_of(name);
         let mut command = redis::cmd("SET");
