@@ -58,7 +58,13 @@
 //! | --- | --- | --- | --- |
 //! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
 //! | transaction ([`IdempotencyLayer::transactional`], SQL stores) | yes | rolled back with the effect; the next try runs as if new | its commit fails, once the database has ended its transaction |
-//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above |
+//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above, unless its record was released while it could still act |
+//!
+//! What the store loses, nobody knows. A claim whose answer was lost on its way is given back, so that `outcome-unknown` may
+//! be followed by a first run. If the store is away when a handler ends, its client receives an answer that may not be
+//! recorded. A failover of Redis may lose records, in each of its modes: what was answered may run again, and a token that
+//! was spent may be spent again. The README has a table of what happens then, mode by mode; see also
+//! [the refusals](guide::refusals).
 //!
 //! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation
 //! overlap. [`Operation::lost`] tells the slower one. What must not happen twice even then needs a guard where it

@@ -19,7 +19,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) refusal: &'a Refusal,
     /// `type` is this, a `#`, and the refusal's name.
     pub(crate) base: &'a str,
-    /// Where a key belongs.
+    /// Where that belongs which is missing, or not in its form.
     pub(crate) place: Option<String>,
     /// What names this occurrence.
     pub(crate) instance: Option<String>,
@@ -40,7 +40,7 @@ impl Problem<'_> {
         body.push_str(",\"status\":");
         body.push_str(status.as_str());
         body.push_str(",\"detail\":");
-        quote(&mut body, &self.detail());
+        quote(&mut body, &detail(refusal, self.place.as_deref()));
         body.push_str(if refusal.is_retryable() { ",\"retryable\":true" } else { ",\"retryable\":false" });
         if let Some(instance) = &self.instance {
             body.push_str(",\"instance\":");
@@ -57,15 +57,14 @@ impl Problem<'_> {
         }
         response
     }
+}
 
-    fn detail(&self) -> String {
-        let detail = self.refusal.detail();
-        match (self.refusal, &self.place) {
-            (Refusal::KeyMissing | Refusal::KeyInvalid(_) | Refusal::TokenMissing, Some(place)) => {
-                format!("{detail} It belongs in {place}.")
-            }
-            _ => detail.into_owned(),
-        }
+/// What the client can do about a refusal, and where that belongs which is missing.
+pub(crate) fn detail(refusal: &Refusal, place: Option<&str>) -> String {
+    let detail = refusal.detail();
+    match place {
+        Some(place) => format!("{detail} It belongs in {place}."),
+        None => detail.into_owned(),
     }
 }
 

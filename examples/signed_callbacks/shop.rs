@@ -1,6 +1,6 @@
 //! A shop that receives the callbacks of five senders: each verified before it is claimed, and handled once.
 
-use std::{future::ready, sync::Arc};
+use std::{future::ready, sync::Arc, time::SystemTime};
 
 use axum::{
     Router,
@@ -46,16 +46,18 @@ pub(crate) fn router(base: &IdempotencyLayer, secrets: Secrets, handle: Box<Hand
         .preset(preset::alipay())
         .verify(move |_, body| ready(alipay::verify(&alipay_key, &body).map_err(refused_by_alipay)));
     let wechat_pay = base().preset(preset::wechat_pay_v3()).verify(move |head, body| {
-        ready(wechat_pay_v3::verify(&wechat_pay, &head.headers, &body).map_err(refused_by_wechat_pay))
+        let verified = wechat_pay_v3::verify(&wechat_pay, &head.headers, &body, SystemTime::now());
+        ready(verified.map_err(refused_by_wechat_pay))
     });
-    let stripe = base()
-        .preset(preset::stripe_webhook())
-        .verify(move |head, body| ready(stripe::verify(&stripe, &head.headers, &body).map_err(unauthorized)));
+    let stripe = base().preset(preset::stripe_webhook()).verify(move |head, body| {
+        ready(stripe::verify(&stripe, &head.headers, &body, SystemTime::now()).map_err(unauthorized))
+    });
     let github = base()
         .preset(preset::github_webhook_by_body())
         .verify(move |head, body| ready(github::verify(&github, &head.headers, &body).map_err(unauthorized)));
     let standard = base().preset(preset::standard_webhooks()).verify(move |head, body| {
-        ready(standard_webhooks::verify(&standard_webhooks, &head.headers, &body).map_err(unauthorized))
+        let verified = standard_webhooks::verify(&standard_webhooks, &head.headers, &body, SystemTime::now());
+        ready(verified.map_err(unauthorized))
     });
     // GitHub sends up to 25 MB, and Axum's own limit is 2 MB.
     let large = Router::new().route("/github", post(event).layer(github)).layer(DefaultBodyLimit::disable());

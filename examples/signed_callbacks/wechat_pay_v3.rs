@@ -2,7 +2,7 @@
 //!
 //! Source: "Signature verification" and "Decrypting the callback message", WeChat Pay API v3.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::SystemTime};
 
 use aes_gcm::{
     Aes256Gcm, KeyInit,
@@ -17,7 +17,12 @@ use super::{clock, rsa_sha256::PublicKey};
 /// The platform's public keys by serial number (`PUB_KEY_ID_…`, or that of a platform certificate).
 pub(crate) type PlatformKeys = HashMap<String, PublicKey>;
 
-pub(crate) fn verify(keys: &PlatformKeys, headers: &HeaderMap, body: &[u8]) -> Result<(), &'static str> {
+pub(crate) fn verify(
+    keys: &PlatformKeys,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: SystemTime,
+) -> Result<(), &'static str> {
     let field = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let (Some(serial), Some(stamp), Some(nonce), Some(signature)) = (
         field("wechatpay-serial"),
@@ -32,7 +37,7 @@ pub(crate) fn verify(keys: &PlatformKeys, headers: &HeaderMap, body: &[u8]) -> R
     if !key.verifies(&message, signature) {
         return Err("the signature does not match");
     }
-    if clock::is_recent(stamp) { Ok(()) } else { Err("the time stamp is too old") }
+    if clock::is_recent(stamp, now) { Ok(()) } else { Err("the time stamp is too old") }
 }
 
 /// What a notification says, as far as the handler needs it.

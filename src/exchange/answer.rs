@@ -13,7 +13,7 @@ use http::{
 };
 use http_body::Body;
 
-use super::{Asked, Exchange, Scoping, codec, headers::KeptHeaders, times::Times, token::Shown};
+use super::{Asked, Exchange, MARKER, Scoping, codec, headers::KeptHeaders, times::Times, token::Shown};
 use crate::{
     body::{Collected, Excess, Failure, Patience, ResponseBody, collect},
     engine::Work,
@@ -53,10 +53,7 @@ impl Exchange {
         B: Body<Data = Bytes>,
     {
         async move {
-            if let Some(marker) = &self.marker {
-                // A handler that passes on what others replayed has made an answer of its own.
-                head.headers.remove(marker);
-            }
+            self.take_mark_off(&mut head.headers);
             let wishes = work.wishes();
             if self.passes_through(head, &body, wishes) {
                 return (ResponseBody::passed(body), self.fate_unheld(asking, head, false, wishes));
@@ -91,6 +88,14 @@ impl Exchange {
         }
     }
 
+    /// A handler that passes on what others replayed has made an answer of its own.
+    pub(super) fn take_mark_off(&self, headers: &mut HeaderMap) {
+        headers.remove(&MARKER);
+        if let Some(marker) = self.marker.as_ref().filter(|&marker| *marker != MARKER) {
+            headers.remove(marker);
+        }
+    }
+
     /// Whether the answer goes out as it comes: it is none to wait for, none to replay, or too long to be kept.
     fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: Wishes) -> bool {
         // A 304 tells the length of what it does not send.
@@ -121,7 +126,13 @@ impl Exchange {
             Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return Fate::Undo,
             Some(Retain::No) | None => return Fate::Release(Some(parts.status)),
         };
+        let retention = self.kept_for(retention, asked.token.as_deref());
         Fate::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
+    }
+
+    /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
+    pub(super) fn kept_for(&self, retention: Duration, token: Option<&Shown>) -> Duration {
+        self.memory(token).unwrap_or(retention)
     }
 
     /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is about
@@ -132,13 +143,13 @@ impl Exchange {
             && asked.claim.caller == Caller::NONE
     }
 
-    /// What becomes of an answer that is not held. A failure must not become a tombstone where duplicates get an answer of
-    /// the application's own, which is one of success.
+    /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
+    /// duplicates get an answer of the application's own, which is one of success.
     fn fate_unheld(&self, Asking { asked, head }: Asking<'_>, parts: &Parts, broken: bool, wishes: Wishes) -> Fate {
         let fate = self.fate(parts, None, wishes, asked);
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
         match fate {
-            Fate::Settle(None, retention) if responds && (broken || has_failed(parts.status)) => {
+            Fate::Settle(None, retention) if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) => {
                 Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)), retention)
             }
             fate => fate,
@@ -177,21 +188,14 @@ impl Exchange {
             also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
             ..self.headers.clone()
         };
-        let times = Times::now(Some(self.policy.retention));
-        let payload = codec::encode(parts.status, &parts.headers, body, &headers, times);
+        let retention = self.kept_for(self.policy.retention, Some(token));
+        let payload = codec::encode(parts.status, &parts.headers, body, &headers, Times::now(Some(retention)));
         // As long as nothing is recorded, the token that came is the one that is good.
         match own {
             Some(own) => parts.headers.insert(rule.header.clone(), own),
             None => parts.headers.remove(&rule.header),
         };
-        Fate::Replace(payload, self.policy.retention, successor)
-    }
-
-    /// Tells the client of the token that takes the place of its own.
-    pub(super) fn tell_successor(&self, headers: &mut HeaderMap, successor: Option<HeaderValue>) {
-        if let (Some(rule), Some(successor)) = (&self.tokens, successor) {
-            headers.insert(rule.header.clone(), successor);
-        }
+        Fate::Replace(payload, retention, successor)
     }
 
     /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.
@@ -215,7 +219,7 @@ fn is_of_unknown_length(parts: &Parts, body: &impl Body) -> bool {
     body.size_hint().exact().is_none() && !parts.headers.contains_key(CONTENT_LENGTH)
 }
 
-fn has_failed(status: StatusCode) -> bool {
+pub(super) fn has_failed(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }
 

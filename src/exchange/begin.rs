@@ -68,9 +68,9 @@ impl Subject {
 }
 
 impl Exchange {
-    /// Whether requests of this method are protected where they have a key.
+    /// Whether requests of this method are protected where they have a key, or at least verified.
     pub(crate) fn looks_at(&self, method: &Method) -> bool {
-        self.methods.contains(method) && !self.disabled
+        self.methods.contains(method) && !(self.disabled && self.verify.is_none())
     }
 
     /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not

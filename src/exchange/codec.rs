@@ -45,6 +45,11 @@ pub(super) fn encode(
     Bytes::from(out)
 }
 
+/// The times of an answer that was packed just now.
+pub(super) fn times(payload: &Bytes) -> Option<Times> {
+    Some(Times::from_bytes(payload.get(HEAD..HEAD + Times::BYTES)?.try_into().ok()?))
+}
+
 /// Unpacks an answer; `None` where the bytes are none of these versions, or no answer that they pack.
 pub(super) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
     let [version @ (WITHOUT_TIMES | VERSION), high, low, ..] = payload[..] else { return None };

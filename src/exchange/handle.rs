@@ -53,20 +53,19 @@ impl Exchange {
                 if !body.is_broken() {
                     self.look_at_answer(key, &head, &fate, work);
                 }
-                self.tell_times(&mut head.headers, &fate);
                 Ok((Response::from_parts(head, body), fate))
             };
             // Gone by the time the run is ended.
             let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
             let (mut answer, fate) = self.told_apart(handled, work, asking);
             let fate = self.unless_broken(fate, work);
-            let successor = if let Fate::Replace(.., successor) = &fate { Some(successor.clone()) } else { None };
+            let of_record = self.of_record(&fate);
             let how = self.end_of(&run, fate, token.as_deref());
             let ending = run.finish(how).await;
             // The handler has had the head: what is left looks like none.
             let head = head.as_deref().unwrap_or(parts);
             if let (Ok(Ok(answer)), Ending::Recorded) = (&mut answer, &ending) {
-                self.tell_successor(answer.headers_mut(), successor);
+                self.tell(answer, of_record);
             }
             match (answer, ending) {
                 (Err(panic), _) => resume_unwind(panic),
@@ -94,14 +93,12 @@ impl Exchange {
         }
     }
 
-    /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
     fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&Shown>) -> How {
-        let memory = self.memory(token);
         match fate {
-            Fate::Settle(payload, retention) => run.settlement(payload, memory.unwrap_or(retention)),
-            Fate::Replace(payload, retention, _) => run.settlement(Some(payload), memory.unwrap_or(retention)),
-            Fate::Release(answer) => run.release(memory.unwrap_or_else(|| self.policy.released_for(answer))),
-            Fate::Undo => run.undo(memory.unwrap_or(self.policy.retention)),
+            Fate::Settle(payload, retention) => run.settlement(payload, retention),
+            Fate::Replace(payload, retention, _) => run.settlement(Some(payload), retention),
+            Fate::Release(answer) => run.release(self.kept_for(self.policy.released_for(answer), token)),
+            Fate::Undo => run.undo(self.kept_for(self.policy.retention, token)),
         }
     }
 
@@ -118,7 +115,7 @@ impl Exchange {
         if !self.policy.keeps_panics() || self.engine.transactions.is_some() {
             return Fate::Release(None);
         }
-        let retention = self.policy.retention;
+        let retention = self.kept_for(self.policy.retention, asked.token.as_deref());
         Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::HandlerFailed, retention)), retention)
     }
 }

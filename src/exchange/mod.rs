@@ -18,6 +18,7 @@ mod operation;
 mod payload;
 #[cfg(feature = "form")]
 mod prefix;
+mod recorded;
 mod refuse;
 mod refused;
 mod run;
@@ -67,6 +68,9 @@ pub(crate) use self::{
     token::{Issuer, TokenRule},
     verify::Verify,
 };
+
+/// The field that marks a replay, unless the layer names another.
+const MARKER: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Makes the answer that tells a client of a refusal.
 pub(crate) type Render = dyn Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync;
@@ -139,7 +143,7 @@ impl Exchange {
             scoping: Scoping::Credentials(Credentials::default()),
             fingerprint: fingerprint::bytes(),
             headers: KeptHeaders::default(),
-            marker: Some(HeaderName::from_static("idempotent-replayed")),
+            marker: Some(MARKER),
             completed_header: None,
             expires_header: None,
             sdk_hints: false,

@@ -116,7 +116,9 @@ impl Operation {
     /// [passes through](crate::OnDuplicate::PassThrough).
     ///
     /// Nothing is claimed for it then, several may run at the same time, and what the handler says of its answer
-    /// ([`keep`](Self::keep), [`discard`](Self::discard) and their kind) has no effect: the handler must only read.
+    /// ([`keep`](Self::keep), [`discard`](Self::discard) and their kind) has no effect: the handler must only read. In
+    /// transaction mode there is no transaction for it, so the handler takes an `Operation` and asks before it takes the
+    /// `Tx` out of it; the extractor `Tx` would answer every duplicate with 500.
     ///
     /// ```
     /// use axum::{Router, http::StatusCode, routing::post};
@@ -201,10 +203,14 @@ impl Operation {
     ///
     /// # Errors
     ///
-    /// Where the layer is in another mode, its store is in another database, or the transaction is taken or has ended.
+    /// Where the layer is in another mode, its store is in another database, the transaction is taken or has ended, or
+    /// this is a [duplicate](Self::is_duplicate), which only reads.
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
     pub fn transaction<D: SqlDatabase>(&self) -> Result<Tx<D>, NoTransaction> {
+        if self.is_duplicate() {
+            return Err(NoTransaction::Duplicate);
+        }
         Tx::take(self.started.slot.as_ref().ok_or(NoTransaction::NoLayer)?)
     }
 

@@ -4,11 +4,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::EXPECT, request::Parts};
 use http_body::Body;
 
-use super::{Asked, Exchange, RefusedRequest, codec, times::left_until};
+use super::{Asked, Exchange, RefusedRequest, Scoping, codec, times::left_until};
 use crate::{
     body::{BoxError, ResponseBody, drain},
     problem::{self, Problem},
-    value::{Duplicate, Event, KeptAnswer, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning},
+    value::{
+        Duplicate, Event, KeptAnswer, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning, is_failure,
+    },
 };
 
 /// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
@@ -85,13 +87,15 @@ impl Exchange {
         match &self.policy.on_duplicate {
             OnDuplicate::Replay | OnDuplicate::PassThrough => match payload.and_then(codec::decode) {
                 Some(kept) => self.replay(key, kept),
-                None => self.refuse(head, Some(key), &Refusal::ResponseNotRetained),
+                None => self.refuse(head, Some(key), &without_answer(payload)),
             },
             OnDuplicate::Reject if self.tokens.is_some() => self.refuse(head, Some(key), &Refusal::TokenUsed),
             OnDuplicate::Reject => self.reject(head, key, payload),
-            OnDuplicate::Respond(reply) => match payload.and_then(codec::decode) {
-                Some(failed) if failed.has_failed() => self.replay(key, failed),
-                kept => self.respond(&Duplicate { key, head, kept: kept.as_ref() }, reply, None),
+            OnDuplicate::Respond(reply) => match payload.map(codec::decode) {
+                Some(Some(failed)) if failed.has_failed() => self.replay(key, failed),
+                // What cannot be read need not say that all is well.
+                Some(None) => self.refuse(head, Some(key), &without_answer(payload)),
+                kept => self.respond(&Duplicate { key, head, kept: kept.flatten().as_ref() }, reply, None),
             },
         }
     }
@@ -146,15 +150,17 @@ impl Exchange {
     /// The problem document of a refusal.
     pub(super) fn document(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes> {
         let instance = self.problem_instance.as_ref().zip(head).and_then(|(instance, head)| instance(head));
-        let place = self.place();
+        let place = self.place_for(refusal);
         Problem { refusal, base: &self.problem_base, place, instance, link: self.problem_link }.render()
     }
 
-    /// Where a key, or a token, belongs.
-    fn place(&self) -> Option<String> {
-        match &self.tokens {
-            Some(rule) => [self.key.place()?, rule.field.place()?].join(" or ").into(),
-            None => self.key.place(),
+    /// Where that belongs which a refused request lacks, or has in a wrong form.
+    pub(super) fn place_for(&self, refusal: &Refusal) -> Option<String> {
+        match (refusal, &self.scoping, &self.tokens) {
+            (Refusal::ScopeMissing | Refusal::ScopeInvalid(_), Scoping::Scope(scope), _) => scope.place(),
+            (Refusal::KeyMissing | Refusal::KeyInvalid(_), _, None) => self.key.place(),
+            (Refusal::TokenMissing, _, Some(rule)) => Some([self.key.place()?, rule.field.place()?].join(" or ")),
+            _ => None,
         }
     }
 
@@ -180,4 +186,9 @@ impl Exchange {
         // Whether it ended in time makes no difference to the answer.
         let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
     }
+}
+
+/// Why nothing can be sent again for a request that has ended.
+fn without_answer(payload: Option<&Bytes>) -> Refusal {
+    if is_failure(payload) { Refusal::HandlerFailed } else { Refusal::ResponseNotRetained }
 }

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use http::{Response, request::Parts};
 
 use super::Exchange;
-use crate::value::{RecordKey, Refusal};
+use crate::{
+    problem,
+    value::{RecordKey, Refusal},
+};
 
 /// A request that is refused, for the closure of [`render`](crate::IdempotencyLayer::render).
 #[derive(Clone, Copy)]
@@ -32,6 +35,13 @@ impl<'a> RefusedRequest<'a> {
     #[must_use]
     pub fn key(&self) -> Option<&'a RecordKey> {
         self.key
+    }
+
+    /// Returns what the client can do about it, with the place where a missing or malformed key, token or scope belongs:
+    /// the problem's `detail`.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        problem::detail(self.refusal, self.exchange.place_for(self.refusal).as_deref())
     }
 
     /// Returns the problem document that the layer would send itself (RFC 9457).

@@ -12,7 +12,7 @@ use crate::{
         is_over_a_limit,
     },
     engine::{Admission, Ask, Stage, Work},
-    value::{Event, Mismatch, OnDuplicate, RecordKey, Refusal},
+    value::{Event, Mismatch, OnDuplicate, RecordKey, Refusal, is_failure},
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
@@ -134,10 +134,8 @@ impl Exchange {
                 Admission::Failed { error, .. } => self.refuse(parts, Some(key), &Refusal::from(&error)),
                 Admission::Refused(refusal) => self.refuse(parts, Some(key), &refusal),
                 Admission::Running(left) => self.running(parts, key, left),
-                Admission::Settled(payload) if matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) => {
-                    let kept = payload.as_ref().and_then(codec::decode);
-                    parts.extensions.insert(Operation::duplicate(key.clone(), claim, self.engine.secret.clone(), kept));
-                    return Box::pin(pass(inner, parts, body)).await;
+                Admission::Settled(payload) if self.passes_duplicates(payload.as_ref()) => {
+                    return Box::pin(self.pass_duplicate(inner, parts, body, asked, payload)).await;
                 }
                 Admission::Settled(payload) => self.duplicate(parts, asked, payload.as_ref()),
                 Admission::Mismatch(mismatch) => self.mismatch(parts, key, mismatch),
@@ -150,6 +148,36 @@ impl Exchange {
             }
             Ok(answer)
         }
+    }
+
+    /// Whether the duplicate of a request that ended like this reaches the handler. One that failed without an answer has
+    /// nothing that would tell the handler so.
+    fn passes_duplicates(&self, payload: Option<&Bytes>) -> bool {
+        matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) && !is_failure(payload)
+    }
+
+    async fn pass_duplicate<S, B, R>(
+        self: &Arc<Self>,
+        inner: &mut S,
+        parts: &mut Parts,
+        body: RequestBody<B>,
+        asked: &Asked,
+        payload: Option<Bytes>,
+    ) -> Result<Response<ResponseBody<R>>, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        R: Body,
+    {
+        let Asked { key, claim, token, .. } = asked;
+        let kept = payload.as_ref().and_then(codec::decode);
+        parts.extensions.insert(Operation::duplicate(key.clone(), claim, self.engine.secret.clone(), kept));
+        let issued = self.let_issue(parts, token.as_deref());
+        let mut answer = pass(inner, parts, body).await?;
+        self.take_mark_off(answer.headers_mut());
+        if let Some(issued) = issued {
+            issued.mark(answer.headers_mut());
+        }
+        Ok(answer)
     }
 
     fn mismatch<R: Body>(&self, parts: &Parts, key: &RecordKey, mismatch: Mismatch) -> Response<ResponseBody<R>> {

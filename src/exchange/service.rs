@@ -5,7 +5,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
@@ -44,6 +44,29 @@ impl<S> Idempotency<S> {
     /// The inner service.
     pub fn into_inner(self) -> S {
         self.inner
+    }
+
+    /// The service that was asked for its readiness is the one to call.
+    fn take_ready(&mut self) -> S
+    where
+        S: Clone,
+    {
+        let clone = self.inner.clone();
+        mem::replace(&mut self.inner, clone)
+    }
+
+    /// Lets a request through that is not protected, once it is verified.
+    fn pass_verified<B, R>(&mut self, parts: Parts, body: B) -> ResponseFuture<S::Future, R, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone + Send + 'static,
+        S::Future: Send,
+        S::Error: Send + 'static,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError> + Send,
+        R: Body<Data = Bytes> + Send + 'static,
+    {
+        let pass = self.exchange.clone().pass_verified(self.take_ready(), parts, body);
+        ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), pass))
     }
 
     /// Lets a request through that is not protected.
@@ -89,14 +112,12 @@ where
         if self.exchange.leaves_out(&parts) {
             return self.pass(Request::from_parts(parts, body));
         }
+        if self.exchange.disabled {
+            return self.pass_verified(parts, body);
+        }
         match self.exchange.subject(&parts) {
             Ok(None) if self.exchange.verify.is_none() => self.pass(Request::from_parts(parts, body)),
-            Ok(None) => {
-                let clone = self.inner.clone();
-                let inner = mem::replace(&mut self.inner, clone);
-                let pass = self.exchange.clone().pass_verified(inner, parts, body);
-                ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), pass))
-            }
+            Ok(None) => self.pass_verified(parts, body),
             Err(refusal) => {
                 let response = self.exchange.refuse(&parts, None, &refusal);
                 if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {
@@ -109,9 +130,7 @@ where
                 ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), drain))
             }
             Ok(Some(subject)) => {
-                // The service that was asked for its readiness is the one to call.
-                let clone = self.inner.clone();
-                let inner = mem::replace(&mut self.inner, clone);
+                let inner = self.take_ready();
                 let work = Arc::new(Work::new());
                 let run = self.exchange.clone().run(work.clone(), inner, parts, body, subject);
                 ResponseFuture::task(Task::new(self.exchange.engine.clone(), work, run))

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 
-use super::{Exchange, answer::Fate};
+use super::Exchange;
 
 /// When a request ended, and how long its answer is kept, where that is known.
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +56,6 @@ fn time(millis: u64) -> Option<SystemTime> {
 }
 
 impl Exchange {
-    /// Tells the first one's client when its answer was kept, and until when.
-    pub(super) fn tell_times(&self, headers: &mut HeaderMap, fate: &Fate) {
-        if self.completed_header.is_none() && self.expires_header.is_none() {
-            return;
-        }
-        if let Fate::Settle(_, retention) | Fate::Replace(_, retention, _) = fate {
-            let times = Times::now(Some(*retention));
-            headers.extend(self.time_fields(times.completed(), times.expires()));
-        }
-    }
-
     /// The fields that say when an answer was kept, and until when, where the layer is to send them.
     pub(super) fn time_fields(
         &self,

@@ -37,7 +37,7 @@ use super::{
     key::{CONTENT_ELSEWHERE, KeyExtractor},
     route::host as host_of,
 };
-use crate::value::{Refusal, labelled_digest};
+use crate::value::{Refusal, is_blank, labelled_digest};
 
 pub use super::into::IntoScopeExtractor;
 
@@ -311,9 +311,17 @@ impl ScopeExtractor {
         }
     }
 
+    /// Where the scope belongs; `None` if that is not for the client to know, such as a header that a gateway sets.
+    pub(crate) fn place(&self) -> Option<String> {
+        match &self.source {
+            Source::Key(key) => key.place(),
+            _ => None,
+        }
+    }
+
     /// What to make of a scope that was or was not found.
     pub(crate) fn found(&self, scope: Option<String>) -> Result<Option<String>, Refusal> {
-        match scope.filter(|scope| !scope.is_empty()) {
+        match scope.filter(|scope| !is_blank(scope)) {
             None if !self.optional => Err(Refusal::ScopeMissing),
             scope => Ok(scope),
         }
@@ -333,7 +341,7 @@ impl ScopeExtractor {
                 None if !self.optional => return Err(Refusal::ExtensionMissing(type_name)),
                 scope => scope,
             },
-            Source::Key(key) => key.extract(parts, body).map_err(Refusal::KeyInvalid)?.map(Cow::into_owned),
+            Source::Key(key) => key.extract(parts, body).map_err(Refusal::ScopeInvalid)?.map(Cow::into_owned),
             #[cfg(feature = "axum")]
             Source::Extractor(_) => None,
         };
@@ -381,7 +389,9 @@ mod tests {
         assert_eq!(extract(&extension(|n: &u32| n + 1), &[]), Ok(Some("8".into())));
         assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(Refusal::ExtensionMissing("u64")));
         assert_eq!(extract(&extension(|n: &u64| *n).optional(), &[]), Ok(None));
-        assert_eq!(extract(&extension(|_: &u32| ""), &[]), Err(Refusal::ScopeMissing));
+        for blank in ["", " ", "\t\u{a0}"] {
+            assert_eq!(extract(&extension(move |_: &u32| blank), &[]), Err(Refusal::ScopeMissing));
+        }
     }
 
     #[test]

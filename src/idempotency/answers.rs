@@ -19,9 +19,12 @@ impl IdempotencyLayer {
     ///
     /// Every request of the protected [methods](Self::methods) is verified, one that is let through without a key too
     /// ([`optional`](Self::optional)). A key in the head is looked for before, so a request without one is refused as
-    /// such. What [`skip_if`](Self::skip_if) and its kind leave out is not verified. The head is cloned for the
-    /// closure. If the client leaves meanwhile, the step is dropped, and nothing has happened. A panic reaches the
-    /// caller of the service, and nothing is claimed.
+    /// such. A layer that is switched [off](Self::disabled) still verifies. The head is cloned for the closure. If the
+    /// client leaves meanwhile, the step is dropped, and nothing has happened. A panic reaches the caller of the
+    /// service, and nothing is claimed.
+    ///
+    /// **What the layer leaves out is not verified**, so a forged request reaches its handler: requests of other methods,
+    /// and those that [`skip_routes`](Self::skip_routes) and [`skip_if`](Self::skip_if) name.
     ///
     /// ```
     /// use axum::{Router, body::{Body, Bytes}, http::{Request, Response, StatusCode, request::Parts}, routing::post};
@@ -61,19 +64,21 @@ impl IdempotencyLayer {
 
     /// Sets the header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
     ///
-    /// A first answer never has it: if the handler passes on the answer of another service that replayed it, the mark
-    /// is taken off.
+    /// A first answer never has it, nor the default one: if the handler passes on the answer of another service that
+    /// replayed it, the mark is taken off.
     pub fn marker(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.marker = Some(name))
     }
 
-    /// Leaves out the header that marks a replay: a client cannot tell it from the first answer.
+    /// Leaves out the header that marks a replay: a client cannot tell it from the first answer. An `Idempotent-Replayed`
+    /// that the handler passes on is taken off all the same.
     pub fn without_marker(self) -> Self {
         self.with(|exchange| exchange.marker = None)
     }
 
     /// Sets the header that says when the first request ended, on its kept answer and on every replay. Default: none.
     ///
+    /// An answer that could not be recorded does not have it, nor the one of [`expires_header`](Self::expires_header).
     /// The value is a date as in `Date` (RFC 9110, section 5.6.7), by the clock of the process that ran the request.
     pub fn completed_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.completed_header = Some(name))
@@ -89,7 +94,8 @@ impl IdempotencyLayer {
     }
 
     /// Adds the fields that SDKs obey before they look at the status, `Stripe-Should-Retry` and `X-Should-Retry`:
-    /// `true` on a refusal that passes, `false` on one that does not and on the replay of a kept failure. Default: off.
+    /// `true` on a refusal that passes, `false` on one that does not, on a failure that was kept and on its replays. Default:
+    /// off.
     ///
     /// Stripe's own SDKs read the first, those that Stainless generates (such as OpenAI's) the second. Without them,
     /// such a client repeats every 409 several times, whether or not it can ever pass. A field that the answer has

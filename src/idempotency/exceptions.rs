@@ -9,6 +9,9 @@ use super::IdempotencyLayer;
 impl IdempotencyLayer {
     /// Switches the layer off: every request reaches the inner service unprotected, at no cost. Default: `false`.
     ///
+    /// What [`verify`](Self::verify) asks is asked all the same: a route whose duplicates may run is still no route for
+    /// forgeries. Leave `verify` out as well if nothing is to be verified.
+    ///
     /// This is how a configuration decides whether a route is protected. The type of the service stays the same, so no
     /// `if` around `Router::layer` is needed. `tower::util::option_layer` cannot do this in front of an Axum router,
     /// since its two cases answer with bodies of different types.

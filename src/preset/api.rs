@@ -59,7 +59,7 @@ fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
         | Refusal::OutcomeUnknown => ("idempotency_error", refusal.status()),
         _ => ("invalid_request_error", refusal.status()),
     };
-    let message = refusal.detail();
+    let message = refused.detail();
     let error = serde_json::json!({ "error": { "type": kind, "code": code, "message": message } });
     let mut response = Response::new(Bytes::from(error.to_string()));
     *response.status_mut() = status;

@@ -30,10 +30,18 @@ pub(super) fn callback(key: KeyExtractor, done: Reply, send_again: Reply) -> Pre
             .key(key)
             .unscoped()
             .fingerprint(fingerprint::off())
-            .on_duplicate(OnDuplicate::Respond(done))
+            .on_duplicate(OnDuplicate::Respond(for_successes(done)))
             .while_running(WhileRunning::Respond(send_again))
             .keep(Keep::when(|answer| answer.status().is_success()))
             .retention(WEEK)
+    })
+}
+
+/// The word of success, unless another policy has kept an answer that was none: that is given again.
+fn for_successes(done: Reply) -> Reply {
+    Reply::from_fn(move |duplicate| match duplicate.kept() {
+        Some(kept) if !kept.status().is_success() => kept.to_response(),
+        _ => done.to(duplicate),
     })
 }
 

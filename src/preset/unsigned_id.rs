@@ -20,7 +20,8 @@ const MIB: usize = 1024 * 1024;
 ///
 /// `X-Hub-Signature-256` covers the body only, not the identifier. So the bytes of the body are the fingerprint:
 /// another body under a used identifier is refused (422 `key-reused`), and no event is lost without a trace. What is
-/// left: a captured body with its signature runs again under a new identifier. [`github_webhook_by_body`] closes that.
+/// left: a captured body with its signature runs again under a new identifier, or under the same one with another
+/// `X-GitHub-Hook-ID` or none. [`github_webhook_by_body`] closes that.
 ///
 /// Source: "Webhook events and payloads" and "Best practices for using webhooks", GitHub's documentation.
 pub fn github_webhook() -> Preset {

@@ -23,17 +23,23 @@ impl KeyError {
     pub fn malformed(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Malformed(what.into())
     }
+
+    /// What is wrong with the part of a request that is called `part`.
+    pub(crate) fn told_of(&self, part: &str) -> Cow<'static, str> {
+        let what = match self {
+            Self::Empty => "is empty or blank",
+            Self::TooLong => "is longer than 255 bytes",
+            Self::ControlCharacter => "has a control character in it",
+            Self::Malformed(what) => return what.clone(),
+            Self::Repeated => "is there more than once",
+        };
+        format!("the {part} {what}").into()
+    }
 }
 
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the key is empty or blank"),
-            Self::TooLong => f.write_str("the key is longer than 255 bytes"),
-            Self::ControlCharacter => f.write_str("the key has a control character in it"),
-            Self::Malformed(what) => f.write_str(what),
-            Self::Repeated => f.write_str("the key is there more than once"),
-        }
+        f.write_str(&self.told_of("key"))
     }
 }
 

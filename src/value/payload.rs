@@ -11,6 +11,7 @@ use bytes::Bytes;
 /// | operation | payload | its duplicate |
 /// | --- | --- | --- |
 /// | HTTP request | [`response`](Self::response) | gets this answer, marked as a replay |
+/// | HTTP request | [`failed`](Self::failed) | receives a 500 `handler-failed` |
 /// | message | [`done`](Self::done) | is acknowledged |
 /// | message | [`failed`](Self::failed) | is dead-lettered |
 /// | function | [`value`][value] | gets this value |

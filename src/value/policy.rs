@@ -92,7 +92,11 @@ impl Policy {
     /// `duplicate-request`, with a `Retry-After` of what is left of the window.
     ///
     /// This is for a window by a field, such as one text message a minute to a phone number. A request that fails ends the
-    /// window, so that it can be sent again.
+    /// window, so that it can be sent again. While the first one runs, another one receives a 409 `request-in-progress`.
+    ///
+    /// The content is not compared, but the caller is: without a scope, another caller under the same key receives a 422
+    /// `other-caller`. For a window that all callers share, say so with
+    /// [`unscoped`](crate::IdempotencyLayer::unscoped), as here:
     ///
     /// ```
     /// # #[cfg(feature = "json")] {
@@ -277,14 +281,17 @@ pub enum OnDuplicate {
     /// An answer of one's own, in place of a kept success.
     ///
     /// A kept failure (4xx or 5xx) is replayed as it was: whoever reads the answer as a word of success must not receive
-    /// it for something that failed.
+    /// it for something that failed. Nor does it answer for a record whose content cannot be read (409
+    /// `response-not-retained`), or that says that the request failed (500 `handler-failed`).
     Respond(Reply),
     /// The duplicate reaches the handler, which finds in its [`Operation`](crate::Operation) that it
     /// [is one](crate::Operation::is_duplicate), with [what was kept](crate::Operation::kept).
     ///
     /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the duplicate,
     /// so several of them run at the same time: the handler must only read. In transaction mode there is no transaction for
-    /// it, so the handler looks at its `Operation` before it takes one.
+    /// it: the handler looks at its `Operation` before it takes one, since the extractor `Tx` would answer with 500. What is
+    /// recorded as [failed](crate::Payload::failed) without an answer is refused with `handler-failed`. A request that loses
+    /// its claim while its handler runs gets the answer that is kept instead of its own.
     PassThrough,
 }
 

@@ -17,6 +17,8 @@ pub enum Refusal {
     KeyInvalid(KeyError),
     /// The request does not say whose key it is, and the route asks for it.
     ScopeMissing,
+    /// What says whose key it is, is malformed.
+    ScopeInvalid(KeyError),
     /// No layer further out has put the extension of this type into the request, and the scope is taken from it.
     ExtensionMissing(&'static str),
     /// The body is not in the form that the fingerprint asks for.
@@ -73,6 +75,7 @@ impl Refusal {
             Self::KeyMissing => "key-missing",
             Self::KeyInvalid(_) => "key-invalid",
             Self::ScopeMissing => "scope-missing",
+            Self::ScopeInvalid(_) => "scope-invalid",
             Self::ExtensionMissing(_) => "extension-missing",
             Self::BodyInvalid(_) => "body-invalid",
             Self::BodyIncomplete => "body-incomplete",
@@ -117,6 +120,7 @@ impl Refusal {
             Self::KeyMissing
             | Self::KeyInvalid(_)
             | Self::ScopeMissing
+            | Self::ScopeInvalid(_)
             | Self::ExtensionMissing(_)
             | Self::BodyInvalid(_)
             | Self::BodyTooLarge(_)
@@ -159,6 +163,7 @@ impl Refusal {
             Self::KeyMissing
             | Self::KeyInvalid(_)
             | Self::ScopeMissing
+            | Self::ScopeInvalid(_)
             | Self::BodyInvalid(_)
             | Self::BodyIncomplete
             | Self::TokenMissing => StatusCode::BAD_REQUEST,
@@ -187,6 +192,7 @@ impl Refusal {
             Self::KeyMissing => "The idempotency key is missing",
             Self::KeyInvalid(_) => "The idempotency key is invalid",
             Self::ScopeMissing => "The scope of the idempotency key is missing",
+            Self::ScopeInvalid(_) => "The scope of the idempotency key is invalid",
             Self::ExtensionMissing(_) => "The service is not set up correctly",
             Self::BodyInvalid(_) => "The request body is invalid",
             Self::BodyIncomplete => "The request body is incomplete",
@@ -219,7 +225,8 @@ impl Refusal {
         let text = match self {
             Self::KeyMissing => "This operation must be sent with an idempotency key.",
             Self::KeyInvalid(error) => return format!("{error}.").into(),
-            Self::ScopeMissing => "The request does not say whose idempotency key it is.",
+            Self::ScopeInvalid(error) => return format!("{}.", error.told_of("scope")).into(),
+            Self::ScopeMissing => "The request lacks what says whose idempotency key it is.",
             Self::ExtensionMissing(_) => "The service cannot tell whose idempotency key it is. Nothing was done.",
             Self::BodyInvalid(what) => return what.clone(),
             Self::BodyIncomplete => "The request body ended early. Nothing was done.",
@@ -309,7 +316,8 @@ mod tests {
             Some(match refusal {
                 KeyMissing => KeyInvalid(KeyError::Empty),
                 KeyInvalid(_) => ScopeMissing,
-                ScopeMissing => ExtensionMissing("User"),
+                ScopeMissing => ScopeInvalid(KeyError::Repeated),
+                ScopeInvalid(_) => ExtensionMissing("User"),
                 ExtensionMissing(_) => BodyInvalid("The body is not JSON.".into()),
                 BodyInvalid(_) => BodyIncomplete,
                 BodyIncomplete => BodyTimeout,
@@ -374,7 +382,9 @@ mod tests {
     #[test]
     fn no_client_is_told_what_only_the_service_can_do() {
         for refusal in all() {
-            assert!(!refusal.detail().contains("`."), "{refusal}");
+            for word in ["`", "scope::", "response_limit", "layer"] {
+                assert!(!refusal.detail().contains(word), "{refusal}");
+            }
         }
     }
 }

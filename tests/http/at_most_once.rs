@@ -199,3 +199,18 @@ async fn a_claim_without_a_run_leaves_nothing_unknown() {
     assert_eq!(bench.state("k").await, Some(State::Released));
     assert_eq!(bench.line(ask("k")).await, "201 run 1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_may_be_followed_by_a_first_run() {
+    let bench = Bench::with(at_most_once);
+    bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
+    bench.faults.on(StoreVerb::Release).fail(StoreErrorKind::Unavailable);
+    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 5");
+    bench.until(LEASE + secs(10)).await;
+    assert_eq!(bench.line(ask("k")).await, "409 outcome-unknown");
+    bench.faults.heal();
+    bench.until(LEASE + secs(20)).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 1");
+    assert_eq!(bench.line(ask("k")).await, "201 run 1, replayed");
+    assert_eq!(bench.handler.runs(), 1);
+}

@@ -151,10 +151,19 @@ async fn tenants_by_a_header_in_the_fingerprint() {
 
 #[tokio::test]
 async fn a_coding_makes_another_request() {
-    let app = app(layer().unscoped());
-    assert_eq!(send(&app, PATH, &[KEY], "x").await, run(1));
-    assert_eq!(send(&app, PATH, &[KEY, ("content-encoding", "gzip")], "x").await.problem(), "key-reused");
-    assert_eq!(send(&app, PATH, &[KEY, ("content-encoding", "identity")], "x").await, replay(1));
+    for (fingerprint, content_type, body) in [
+        (fingerprint::bytes(), "text/plain", "x"),
+        (fingerprint::json(), "application/json", r#"{"amount":1}"#),
+        (fingerprint::json_only(["/amount"]), "application/json", r#"{"amount":1}"#),
+        (fingerprint::form(), "application/x-www-form-urlencoded", "amount=1"),
+    ] {
+        let app = app(layer().unscoped().fingerprint(fingerprint));
+        let kind = ("content-type", content_type);
+        assert_eq!(send(&app, PATH, &[KEY, kind], body).await, run(1));
+        let coded = send(&app, PATH, &[KEY, kind, ("content-encoding", "gzip")], body).await;
+        assert_eq!(coded.problem(), "key-reused", "{content_type}");
+        assert_eq!(send(&app, PATH, &[KEY, kind, ("content-encoding", "identity")], body).await, replay(1));
+    }
 }
 
 #[tokio::test]

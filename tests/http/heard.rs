@@ -13,19 +13,27 @@ use tracing::{
     subscriber::DefaultGuard,
 };
 
-/// Warnings and errors, a line an event: its level and its fields.
-#[derive(Clone, Default)]
-pub struct Heard(Arc<Mutex<Vec<String>>>);
+/// Warnings and errors, or more, a line an event: its level and its fields.
+#[derive(Clone)]
+pub struct Heard {
+    lines: Arc<Mutex<Vec<String>>>,
+    most: Level,
+}
 
 impl Heard {
     /// Listens on this thread for as long as the guard lives.
     pub fn listen() -> (Self, DefaultGuard) {
-        let heard = Self::default();
+        Self::listen_to(Level::WARN)
+    }
+
+    /// The same for events down to `most`.
+    pub fn listen_to(most: Level) -> (Self, DefaultGuard) {
+        let heard = Self { lines: Arc::default(), most };
         (heard.clone(), tracing::subscriber::set_default(heard))
     }
 
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.lines.lock().unwrap())
     }
 }
 
@@ -39,7 +47,7 @@ impl Visit for Line {
 
 impl Subscriber for Heard {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("tower_idempotency") && *metadata.level() <= Level::WARN
+        metadata.target().starts_with("tower_idempotency") && *metadata.level() <= self.most
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -53,7 +61,7 @@ impl Subscriber for Heard {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        self.lines.lock().unwrap().push(line.0);
     }
 
     fn enter(&self, _: &Id) {}

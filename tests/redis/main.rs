@@ -25,6 +25,8 @@ mod suite;
 mod tls;
 mod torn;
 mod waiting;
+#[path = "../http/common/windows.rs"]
+mod windows;
 
 use std::time::Duration;
 

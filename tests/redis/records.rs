@@ -6,7 +6,9 @@ use tower_idempotency::{
     store::{Caller, Claimed, Filter, Finished, Operator, Origin, Release, Renewed, State, Store},
 };
 
-use crate::{MINUTE, claim, granted, key, release, server::Server, settled, settlement};
+use crate::{
+    MINUTE, claim, granted, key, release, server::Server, settled, settlement, windows::windows_hold_and_end,
+};
 
 async fn connect(server: &Server) -> MultiplexedConnection {
     redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap()
@@ -125,4 +127,10 @@ async fn a_namespace_is_listed_among_many_others() {
         assert_eq!(listed, [key("one")]);
     }
     assert_eq!((shop.stats().await.unwrap().settled, other.stats().await.unwrap().settled), (1, 500));
+}
+
+#[tokio::test]
+async fn windows() {
+    let server = Server::start(&[]);
+    windows_hold_and_end(server.store().await).await;
 }

@@ -29,3 +29,5 @@ mod sizes;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod waiting;
+#[path = "../http/common/windows.rs"]
+mod windows;

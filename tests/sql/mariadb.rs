@@ -24,6 +24,7 @@ use crate::{
     server::Server,
     sizes::{GIGABYTE, an_answer_of},
     waiting,
+    windows::windows_hold_and_end,
 };
 
 async fn server() -> Server {
@@ -188,6 +189,12 @@ async fn the_clocks_of_applications_do_not_count() {
 #[tokio::test]
 async fn a_process_whose_clock_is_off() {
     clocks::child(async |url: String| MySqlStore::connect(&url).await).await;
+}
+
+#[tokio::test]
+async fn windows() {
+    let server = server().await;
+    windows_hold_and_end(store(&server).await).await;
 }
 
 #[tokio::test]

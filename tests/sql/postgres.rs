@@ -21,6 +21,7 @@ use crate::{
     server::Server,
     sizes::{GIGABYTE, an_answer_of},
     waiting,
+    windows::windows_hold_and_end,
 };
 
 fn url(server: &Server) -> String {
@@ -170,6 +171,12 @@ async fn the_clocks_of_applications_do_not_count() {
 #[tokio::test]
 async fn a_process_whose_clock_is_off() {
     clocks::child(async |url: String| PostgresStore::connect(&url).await).await;
+}
+
+#[tokio::test]
+async fn windows() {
+    let server = Server::postgres();
+    windows_hold_and_end(store(&server).await).await;
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ use crate::{
     },
     sizes::{GIGABYTE, an_answer_of},
     waiting,
+    windows::windows_hold_and_end,
 };
 
 async fn store(folder: &Folder) -> SqliteStore {
@@ -121,6 +122,12 @@ async fn records_outlive_the_store() {
     );
     assert!(matches!(store.settle(&key, &settlement(&first)).await.unwrap(), Finished::Done));
     replays(&store, &key).await;
+}
+
+#[tokio::test]
+async fn windows() {
+    let folder = Folder::quick();
+    windows_hold_and_end(store(&folder).await).await;
 }
 
 #[tokio::test]

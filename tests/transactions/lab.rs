@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, Operation,
-    store::{SqlDatabase, SqlStore, Tx},
+    store::{NoTransaction, SqlDatabase, SqlStore, Tx},
 };
 
 /// A database that tests run on.
@@ -225,12 +225,17 @@ async fn handle<D: Lab>(State(handler): State<Arc<Handler<D>>>, operation: Opera
     let text = operation.attempt().to_string();
     for step in headers["x-do"].to_str().unwrap().split(';') {
         let (step, value) = step.split_once('=').unwrap_or((step, ""));
-        if !matches!(step, "nothing" | "gate" | "status" | "second" | "break" | "long" | "panic") && tx.is_none() {
+        let without = ["nothing", "gate", "status", "second", "break", "long", "panic", "read"];
+        if !without.contains(&step) && tx.is_none() {
             tx = Some(operation.transaction::<D>().unwrap());
         }
         let connection = tx.as_deref_mut();
         match (step, connection) {
             ("nothing", _) => {}
+            ("read", _) => {
+                assert!(operation.is_duplicate());
+                assert_eq!(operation.transaction::<D>().unwrap_err(), NoTransaction::Duplicate);
+            }
             ("insert", Some(connection)) => {
                 if D::say(connection, &format!("INSERT INTO effects VALUES ('{key}')")).await.is_err() {
                     return StatusCode::BAD_GATEWAY.into_response();
@@ -242,7 +247,7 @@ async fn handle<D: Lab>(State(handler): State<Arc<Handler<D>>>, operation: Opera
             ("savepoint", Some(connection)) => D::open_savepoint(connection).await,
             ("twice", _) => {
                 let error = operation.transaction::<D>().unwrap_err();
-                assert_eq!(error, tower_idempotency::store::NoTransaction::Taken);
+                assert_eq!(error, NoTransaction::Taken);
             }
             ("keep", _) => handler.kept.lock().unwrap().extend(tx.take()),
             ("gate", _) => {

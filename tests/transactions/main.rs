@@ -64,7 +64,7 @@ macro_rules! what_holds_everywhere {
             },
             misuse::{
                 kept_beyond_the_answer, taken_twice, an_error_that_is_swallowed, ended_by_hand, committed_by_hand,
-                a_savepoint_left_open, of_another_database,
+                a_savepoint_left_open, of_another_database, of_a_duplicate_that_passes_through,
             },
             elsewhere::{
                 messages, functions, attempts_are_bounded, what_is_rolled_back_is_given_back,

@@ -3,8 +3,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::http::StatusCode;
-use tower_idempotency::store::{NoTransaction, Tx};
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, StatusCode},
+    routing::post,
+};
+use tower::ServiceExt;
+use tower_idempotency::{
+    IdempotencyLayer, OnDuplicate,
+    store::{NoTransaction, Tx},
+};
 
 use crate::lab::{Lab, Process};
 
@@ -85,4 +94,24 @@ pub(crate) async fn a_savepoint_left_open<D: Lab>() {
 pub(crate) async fn of_another_database<D: Lab>() {
     let slot = tower_idempotency::store::TransactionSlot::new(std::sync::Arc::new(7));
     assert_eq!(Tx::<D>::take(&slot).unwrap_err(), NoTransaction::OtherDatabase);
+}
+
+/// It only reads: nothing can be written, and nothing is recorded.
+pub(crate) async fn of_a_duplicate_that_passes_through<D: Lab>() {
+    let place = D::place().await;
+    let passes = |layer: IdempotencyLayer| layer.on_duplicate(OnDuplicate::PassThrough);
+    let process = Process::<D>::with(&place, 1, passes).await;
+    assert_eq!(process.post("a", "insert").await.is(201).body, "1");
+    for _ in 0..2 {
+        let duplicate = process.post("a", "read").await;
+        assert_eq!((duplicate.is(201).replayed, &*duplicate.body), (false, "0"));
+    }
+    assert_eq!((process.effects("a").await, process.records().await), (1, 1));
+
+    let layer = passes(IdempotencyLayer::transactional(process.store.clone()));
+    let app: Router = Router::new().route("/tx", post(async |_: Tx<D>| StatusCode::CREATED).layer(layer));
+    for expected in [StatusCode::CREATED, StatusCode::INTERNAL_SERVER_ERROR] {
+        let request = Request::post("/tx").header("idempotency-key", "a").body(Body::empty()).unwrap();
+        assert_eq!(app.clone().oneshot(request).await.unwrap().status(), expected);
+    }
 }

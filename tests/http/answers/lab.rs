@@ -22,7 +22,7 @@ use crate::common::{Counter, post as send};
 pub(crate) struct Lab {
     pub(crate) app: BoxCloneSyncService<Request, Response, Infallible>,
     pub(crate) runs: Counter,
-    store: MemoryStore,
+    pub(crate) store: MemoryStore,
 }
 
 impl Lab {

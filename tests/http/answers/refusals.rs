@@ -9,8 +9,12 @@ use axum::{
 };
 use tokio::time::advance;
 use tower::service_fn;
+#[cfg(feature = "tracing")]
+use tracing::Level;
 use tower_idempotency::{IdempotencyLayer, KeyError, MemoryStore, Policy, Refusal, RequestBody, Tokens, key, scope};
 
+#[cfg(feature = "tracing")]
+use crate::heard::Heard;
 use crate::{
     answers::lab::{Lab, Whole, as_it_is},
     common::{Seen, post, see},
@@ -80,7 +84,12 @@ fn bare(uri: &str) -> Request {
 #[tokio::test(start_paused = true)]
 async fn where_a_key_belongs() {
     type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
-    let cases: [(Adjust, Request, &str); 6] = [
+    let form = || {
+        let request = Request::post("/run").header("Content-Type", "application/x-www-form-urlencoded");
+        request.body(Body::from("a=1")).unwrap()
+    };
+    let xml = || Request::post("/run").header("Content-Type", "text/xml").body(Body::from("<a/>")).unwrap();
+    let cases: [(Adjust, Request, &str); 11] = [
         (as_it_is, bare("/run"), " It belongs in the header `Idempotency-Key`."),
         (|layer| layer.key(key::query("id")), bare("/run"), " It belongs in the query parameter `id`."),
         (|layer| layer.key(key::query("id")), bare("/run?id="), " It belongs in the query parameter `id`."),
@@ -89,6 +98,24 @@ async fn where_a_key_belongs() {
             |layer| layer.key(key::first([key::header("X-Id"), key::query("id")])),
             bare("/run"),
             " It belongs in the header `X-Id` or the query parameter `id`.",
+        ),
+        (|layer| layer.key(key::form("id")), form(), " It belongs in the form field `id`."),
+        (|layer| layer.key(key::xml("id")), xml(), " It belongs in the XML element `id`."),
+        (|layer| layer.key(key::path("id")), bare("/run"), " It belongs in the path parameter `id`."),
+        (
+            |layer| layer.key(key::all([key::header("X-Id"), key::json("/id")])),
+            bare("/run"),
+            " It belongs in the header `X-Id` and the JSON body at \"/id\".",
+        ),
+        (
+            |layer| layer.key(key::first([key::header("X-Id"), key::content()])).unscoped(),
+            {
+                let mut twice = bare("/run");
+                twice.headers_mut().append("x-id", HeaderValue::from_static("a"));
+                twice.headers_mut().append("x-id", HeaderValue::from_static("b"));
+                twice
+            },
+            "the key is there more than once.",
         ),
         (
             |layer| layer.key(key::from_fn(|_| Err(KeyError::malformed("the path ends early")))),
@@ -108,6 +135,70 @@ async fn advice_for_the_service_is_not_for_clients() {
         detail(|layer| layer.scope(scope::extension(|user: &String| user.clone())), post("/run", "k", "")).await;
     assert!(!scoped.contains('`') && !scoped.contains("layer"), "{scoped}");
     assert!(Refusal::ScopeMissing.advice().unwrap().contains("`scope::extension`"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_caller_is_told_to_keep_the_key() {
+    let lab = Lab::new(as_it_is, |_| "body");
+    let ask = async |caller: &'static str| {
+        let mut request = post("/run", "k", "");
+        request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::from_static(caller));
+        see(lab.send(request).await).await
+    };
+    ask("Bearer ann").await;
+    let refused = ask("Bearer bob").await;
+    assert_eq!(refused.problem(), "other-caller");
+    for words in ["the credentials of the first try", "keep the key"] {
+        assert!(refused.body.contains(words), "{words}: {}", refused.body);
+    }
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test(start_paused = true)]
+async fn advice_for_the_service_goes_to_the_log() {
+    let lab = Lab::new(|layer| layer.scope(scope::header("X-Tenant")), |_| "body");
+    let (heard, _listening) = Heard::listen_to(Level::INFO);
+    lab.ask().await;
+    let missing = heard.take();
+    assert!(missing.len() == 1 && missing[0].contains("`scope::extension`"), "{missing:#?}");
+
+    let lab = Lab::new(as_it_is, |_| "body");
+    for caller in ["Bearer ann", "Bearer bob"] {
+        let mut request = post("/run", "k", "");
+        request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::from_static(caller));
+        lab.send(request).await;
+    }
+    let other = heard.take();
+    let refused = other.iter().find(|line| line.contains("other-caller") && line.starts_with("INFO"));
+    assert!(refused.is_some_and(|line| line.contains("`.scope(..)`") && !line.contains("Bearer")), "{other:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_scope_belongs() {
+    type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
+    let from_key: Adjust = |layer| layer.scope(scope::from_key(key::header("X-Tenant")));
+    let by_header: Adjust = |layer| layer.scope(scope::header("X-Tenant"));
+    let missing = "The request lacks what says whose idempotency key it is.";
+    for (adjust, tenants, name, expected) in [
+        (from_key, &[][..], "scope-missing", &*format!("{missing} It belongs in the header `X-Tenant`.")),
+        (
+            from_key,
+            &["a", "b"],
+            "scope-invalid",
+            "the scope is there more than once. It belongs in the header `X-Tenant`.",
+        ),
+        // What a gateway sets is not for clients to know.
+        (by_header, &[], "scope-missing", missing),
+    ] {
+        let mut request = post("/run", "k", "");
+        for tenant in tenants {
+            request.headers_mut().append("x-tenant", HeaderValue::from_static(tenant));
+        }
+        let refused = see(Lab::new(adjust, |_| "body").send(request).await).await;
+        assert_eq!((refused.status.as_u16(), &*refused.problem()), (400, name));
+        let problem: serde_json::Value = serde_json::from_str(&refused.body).unwrap();
+        assert_eq!(problem["detail"], expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,3 +118,57 @@ async fn observers_are_told() {
     lab.send(request(Some("k"), "forged", "paid")).await;
     assert_eq!(*log.0.lock().unwrap(), ["Unverified { status: 401 }"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_that_is_switched_off_verifies_all_the_same() {
+    let runs = Counter::default();
+    let counted = runs.clone();
+    let handler = tower::service_fn(move |request: axum::http::Request<tower_idempotency::RequestBody<Body>>| {
+        counted.next();
+        async move {
+            let whole = request.into_body().collect().await.unwrap().to_bytes();
+            Ok::<_, std::convert::Infallible>(Response::new(Body::from(whole)))
+        }
+    });
+    let layer = IdempotencyLayer::new(tower_idempotency::MemoryStore::new()).verify(verify).disabled(true);
+    let service = tower::Layer::layer(&layer, handler);
+    let ask = async |key: Option<&str>, signature: &str| {
+        see(tower::ServiceExt::oneshot(service.clone(), request(key, signature, "paid")).await.unwrap()).await
+    };
+    for key in [Some("k"), None] {
+        assert_eq!(ask(key, "forged").await, Seen::first(401, "fail"));
+        assert_eq!(ask(key, "paid").await, Seen::first(200, "paid"));
+    }
+    assert_eq!(ask(Some("k"), "paid").await, Seen::first(200, "paid"), "nothing is protected");
+    assert_eq!(runs.get(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_layer_leaves_out_is_not_verified() {
+    let runs = Counter::default();
+    let counted = runs.clone();
+    let handler = tower::service_fn(move |_: axum::http::Request<tower_idempotency::RequestBody<Body>>| {
+        counted.next();
+        async { Ok::<_, std::convert::Infallible>(Response::new(Body::empty())) }
+    });
+    let layer = IdempotencyLayer::new(tower_idempotency::MemoryStore::new()).verify(verify);
+    let skipping = layer.clone().skip_if(|head| head.headers.contains_key("x-internal"));
+    let by_name = layer.clone().skip_routes(["/run"]);
+    let forged = |change: fn(&mut axum::extract::Request)| {
+        let mut forged = request(Some("k"), "forged", "paid");
+        change(&mut forged);
+        forged
+    };
+    for (run, (layer, request)) in [
+        (layer, forged(|request| *request.method_mut() = axum::http::Method::PUT)),
+        (skipping, forged(|request| drop(request.headers_mut().insert("x-internal", "1".parse().unwrap())))),
+        (by_name, forged(|_| {})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let service = tower::Layer::layer(&layer, handler.clone());
+        assert_eq!(tower::ServiceExt::oneshot(service, request).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(runs.get(), run + 1);
+    }
+}

@@ -1,9 +1,18 @@
 //! What the layer adds to answers of the handler's, and takes off.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use axum::http::{HeaderName, StatusCode};
-use tower_idempotency::{IdempotencyLayer, Keep, OnDuplicate, Policy};
+use axum::{
+    body::Body,
+    http::{self, HeaderName, StatusCode},
+    response::IntoResponse,
+};
+use http_body_util::BodyExt;
+use tower::{Layer, ServiceExt};
+use tower_idempotency::{
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Policy, RequestBody, StoreErrorKind, StoreVerb,
+    testing::FaultyStore,
+};
 
 use crate::{
     answers::lab::{Lab, Whole, as_it_is},
@@ -22,6 +31,14 @@ fn value(whole: &Whole, name: &str) -> Option<String> {
     found.map(|(_, value)| String::from_utf8(value.clone()).unwrap())
 }
 
+const DAY: u64 = 24 * 60 * 60;
+
+/// Of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn second_of_day(date: &str) -> u64 {
+    let time = date.strip_suffix(" GMT").and_then(|date| date.get(17..)).unwrap();
+    time.split(':').fold(0, |seconds, part| seconds * 60 + part.parse::<u64>().unwrap())
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_mark_that_the_handler_passes_on_is_taken_off() {
     let lab = Lab::new(as_it_is, |_| [("idempotent-replayed", "true")]);
@@ -36,6 +53,27 @@ async fn a_mark_that_the_handler_passes_on_is_taken_off() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_default_mark_is_taken_off_wherever_it_is_not_this_layers() {
+    let answer = |_| [("idempotent-replayed", "true"), ("x-replayed", "true")];
+    let without = Lab::new(IdempotencyLayer::without_marker, answer);
+    for _ in 0..2 {
+        let seen = Whole::of(without.ask().await).await;
+        assert!(!seen.has("idempotent-replayed"), "neither sent nor kept");
+        assert!(seen.has("x-replayed"), "a field as any other");
+    }
+    let named = Lab::new(|layer| layer.marker(HeaderName::from_static("x-replayed")), answer);
+    for replay in [false, true] {
+        let seen = Whole::of(named.ask().await).await;
+        assert_eq!((seen.has("idempotent-replayed"), seen.has("x-replayed")), (false, replay));
+    }
+    let passes = Lab::new(|layer| layer.on_duplicate(OnDuplicate::PassThrough), answer);
+    for _ in 0..2 {
+        assert!(!Whole::of(passes.ask().await).await.has("idempotent-replayed"));
+    }
+    assert_eq!(passes.runs.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_mark_a_replay_looks_like_the_first_answer() {
     let lab = Lab::new(IdempotencyLayer::without_marker, |_| [("x-a", "1")]);
     let first = Whole::of(lab.ask().await).await;
@@ -45,19 +83,30 @@ async fn without_a_mark_a_replay_looks_like_the_first_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_of_completion_and_of_expiry() {
-    let lab = Lab::new(timed, |_| "body");
+    // What an answer that the handler passes on says of itself is not what this layer says.
+    let lab = Lab::new(timed, |_| ([("x-completed", "yesterday"), ("x-expires", "never")], "body"));
+    let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let first = Whole::of(lab.ask().await).await;
+    let [completed, expires] = ["x-completed", "x-expires"].map(|name| second_of_day(&value(&first, name).unwrap()));
+    assert!((completed + DAY - before % DAY) % DAY <= 60, "it is of now: {completed}");
+    assert_eq!((expires + DAY - completed) % DAY, 60);
     let replay = Whole::of(lab.ask().await).await;
     for name in ["x-completed", "x-expires"] {
-        let date = value(&first, name).unwrap_or_else(|| panic!("{name} of a first answer"));
-        assert!(date.ends_with(" GMT") && date.len() == 29, "{name}: {date}");
-        assert!(replay.has(name), "{name} of a replay");
+        assert_eq!(value(&replay, name), value(&first, name), "{name} of a replay");
+        for answer in [&first, &replay] {
+            assert_eq!(answer.fields.iter().filter(|(field, _)| field == name).count(), 1, "{name}");
+        }
     }
-    assert_ne!(value(&first, "x-completed"), value(&first, "x-expires"));
-    assert_eq!(
-        value(&first, "x-completed").map(|date| date[..17].to_owned()),
-        value(&replay, "x-completed").map(|date| date[..17].to_owned())
-    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_has_times_too() {
+    let lab = Lab::new(timed, |operation| {
+        operation.stream();
+        "body"
+    });
+    let first = Whole::of(lab.ask().await).await;
+    assert!(first.has("x-completed") && first.has("x-expires"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,6 +117,21 @@ async fn what_is_not_kept_has_no_times() {
     let lab = Lab::new(as_it_is, |_| "body");
     let untold = Whole::of(lab.ask().await).await;
     assert!(untold.fields.iter().all(|(name, _)| name.starts_with("content-")), "{untold:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_recorded_says_nothing_of_its_record() {
+    let store = FaultyStore::new(MemoryStore::new());
+    store.faults().on(StoreVerb::Settle).fail(StoreErrorKind::Unavailable);
+    let layer = timed(IdempotencyLayer::new(store).policy(Policy::at_most_once()).sdk_hints());
+    let service = layer.layer(tower::service_fn(async |_: http::Request<RequestBody<Body>>| {
+        Ok::<_, std::convert::Infallible>(StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    }));
+    let unrecorded = Whole::of(service.oneshot(post("/run", "k", "")).await.unwrap().map(Body::new)).await;
+    assert_eq!(unrecorded.status, 500);
+    for name in ["x-completed", "x-expires", "stripe-should-retry"] {
+        assert!(!unrecorded.has(name), "{name}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,6 +173,24 @@ async fn a_duplicate_that_passes_through_sees_what_was_kept() {
         assert_eq!(lab.record().await, record, "nothing is recorded for it");
     }
     assert_eq!(see(lab.send(post("/run", "k", "other")).await).await.problem(), "key-reused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_of_a_kept_failure_passes_through_with_its_body() {
+    let lab = Lab::reading(
+        |layer| layer.policy(Policy::replay().keep(Keep::Everything)).on_duplicate(OnDuplicate::PassThrough),
+        |operation, request| async move {
+            let content = request.into_body().collect().await.unwrap().to_bytes();
+            match operation.kept() {
+                Some(kept) => (StatusCode::OK, format!("{content:?} after {}", kept.status())),
+                None => (StatusCode::INTERNAL_SERVER_ERROR, format!("{content:?}")),
+            }
+        },
+    );
+    let ask = async || see(lab.send(post("/run", "k", "one book")).await).await;
+    assert_eq!(ask().await, Seen::first(500, "b\"one book\""));
+    assert_eq!(ask().await, Seen::first(200, "b\"one book\" after 500 Internal Server Error"));
+    assert_eq!(lab.runs.get(), 2);
 }
 
 #[tokio::test(start_paused = true)]

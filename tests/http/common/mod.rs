@@ -7,6 +7,7 @@ pub mod ownership;
 #[cfg(feature = "testing")]
 pub mod shop;
 pub mod steps;
+pub mod windows;
 #[cfg(feature = "testing")]
 pub mod wire;
 

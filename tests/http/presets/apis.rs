@@ -1,5 +1,7 @@
 //! Conventions for APIs of one's own.
 
+use std::time::Duration;
+
 use axum::{
     Router,
     body::Body,
@@ -10,7 +12,9 @@ use axum::{
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
-use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation, Preset, preset};
+use tower_idempotency::{
+    IdempotencyLayer, MemoryStore, Operation, Preset, StoreErrorKind, StoreVerb, preset, testing::FaultyStore,
+};
 
 use crate::common::{Counter, Seen, see};
 
@@ -108,14 +112,16 @@ async fn an_sdk_of_stripe_is_told_whether_to_repeat() {
     let runs = Counter::default();
     let app = stripe(&runs);
     let first = ask(&app, "/", Some("k"), 500, "").await;
-    assert_eq!(first.1.get("stripe-should-retry"), None, "the handler's own answer is left alone");
+    assert_eq!(first.1["stripe-should-retry"], "false", "it is kept, so that a repeat is useless");
     let again = ask(&app, "/", Some("k"), 500, "").await;
     assert_eq!((again.0.as_u16(), &again.1["stripe-should-retry"]), (500, &"false".parse().unwrap()));
     assert_eq!(again.1["idempotent-replayed"], "true");
     ask(&app, "/", Some("fine"), 200, "").await;
     let replay = ask(&app, "/", Some("fine"), 200, "").await;
     assert_eq!(replay.1.get("stripe-should-retry"), None);
-    assert_eq!(runs.get(), 2);
+    let released = ask(&app, "/", Some("released"), 429, "").await;
+    assert_eq!(released.1.get("stripe-should-retry"), None, "it is not kept, and the SDK decides by the status");
+    assert_eq!(runs.get(), 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,12 +137,59 @@ async fn refusals_have_the_shape_that_sdks_of_stripe_read() {
         let error: Value = serde_json::from_str(&body).unwrap();
         let error = &error["error"];
         assert_eq!((found.as_u16(), &error["type"], &error["code"]), (status, &kind.into(), &code.into()));
-        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert_eq!(message.ends_with(" It belongs in the header `Idempotency-Key`."), code != "key_reused", "{message}");
         assert_eq!(
             (&headers["content-type"], &headers["stripe-should-retry"]),
             (&"application/json".parse().unwrap(), &"false".parse().unwrap())
         );
     }
+}
+
+/// What an SDK of Stripe's reads of a refusal: status, type, code, whether to repeat it, and when.
+fn told((status, headers, body): &(StatusCode, HeaderMap, String)) -> String {
+    let error: Value = serde_json::from_str(body).unwrap();
+    let [kind, code] = ["type", "code"].map(|member| error["error"][member].as_str().unwrap_or("-").to_owned());
+    let field = |name: &str| headers.get(name).map_or("-", |value| value.to_str().unwrap()).to_owned();
+    let (repeat, after) = (field("stripe-should-retry"), field("retry-after"));
+    format!("{} {kind} {code}, repeat: {repeat}, after: {after}", status.as_u16())
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_that_sdks_of_stripe_repeat_and_those_that_they_do_not() {
+    let store = FaultyStore::new(MemoryStore::new());
+    let handler = |request: Request| async move {
+        if let Some(seconds) = request.headers().get("x-takes") {
+            tokio::time::sleep(Duration::from_secs(seconds.to_str().unwrap().parse().unwrap())).await;
+        }
+        "an answer of many bytes"
+    };
+    let layer = IdempotencyLayer::new(store.clone()).preset(preset::stripe_api());
+    let layer = layer.request_limit(64).response_limit(8).retry_after(Duration::from_secs(5));
+    let app: Router = Router::new().route("/", post(handler).layer(layer));
+    let send = async |key: &str, caller: &str, takes: Option<&str>, body: String| {
+        let request = Request::post("/").header("Idempotency-Key", key).header("Authorization", caller);
+        let request = takes.into_iter().fold(request, |request, takes| request.header("X-Takes", takes));
+        let (head, body) = app.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap().into_parts();
+        (head.status, head.headers, String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap())
+    };
+    let again = async || told(&send("k", "Bearer ann", None, String::new()).await);
+    let (_, running) = tokio::join!(send("k", "Bearer ann", Some("60"), String::new()), async {
+        tokio::task::yield_now().await;
+        again().await
+    });
+    assert_eq!(running, "409 idempotency_error idempotency_key_in_use, repeat: true, after: 5");
+    assert_eq!(again().await, "409 idempotency_error response_not_retained, repeat: false, after: -");
+    assert_eq!(
+        told(&send("k", "Bearer bob", None, String::new()).await),
+        "400 idempotency_error other_caller, repeat: false, after: -"
+    );
+    assert_eq!(
+        told(&send("l", "Bearer ann", None, "long".repeat(20)).await),
+        "413 invalid_request_error body_too_large, repeat: false, after: -"
+    );
+    store.faults().on(StoreVerb::Claim).fail(StoreErrorKind::Unavailable);
+    assert_eq!(again().await, "503 api_error store_unavailable, repeat: true, after: 5");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use tower_idempotency::Keep;
 
 use crate::presets::{platforms::PLATFORMS, route::Route};
 
@@ -46,6 +47,19 @@ async fn failing_handler() {
         }
         assert_eq!(route.deliver("4f2c9", 6, (200, "done")).await.headers()["x-run"], "6", "{}", platform.name);
         route.assert_done(route.deliver("4f2c9", 7, (200, "done")).await).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_all_the_same_is_told_as_it_was() {
+    for platform in PLATFORMS {
+        for status in [302, 303, 304, 400, 500] {
+            let route = Route::with(platform, |layer| layer.keep(Keep::Everything));
+            route.go.add_permits(1);
+            assert_eq!(route.deliver("4f2c9", 1, (status, "")).await.status(), status, "{}", platform.name);
+            assert_eq!(route.deliver("4f2c9", 2, (200, "done")).await.status(), status, "{}", platform.name);
+            assert_eq!(route.runs.get(), 1, "{}", platform.name);
+        }
     }
 }
 

@@ -8,7 +8,10 @@ use axum::{
     http::{Response, StatusCode},
     response::IntoResponse,
 };
-use tower_idempotency::{AfterCrash, IdempotencyLayer, Keep, OnDuplicate, Operation, Policy, Reply, preset};
+use tower_idempotency::{
+    AfterCrash, IdempotencyLayer, Keep, OnDuplicate, Operation, Payload, Policy, RecordKey, Reply, fingerprint, preset,
+    store::{Claim, Operator, Settlement, Store},
+};
 
 use crate::{
     answers::lab::{Lab, as_it_is},
@@ -71,10 +74,14 @@ async fn that_is_no_success_by_its_word() {
 #[tokio::test(start_paused = true)]
 async fn that_could_not_be_held() {
     type Handler = fn(Operation) -> axum::response::Response;
-    let cases: [(&str, Handler); 3] = [
+    let cases: [(&str, Handler); 4] = [
         ("a stream", |operation| {
             operation.stream();
             (StatusCode::BAD_GATEWAY, "half").into_response()
+        }),
+        ("a stream to a login page", |operation| {
+            operation.stream();
+            (StatusCode::FOUND, "log in").into_response()
         }),
         ("too long", |_| (StatusCode::BAD_GATEWAY, "far too long").into_response()),
         ("broken", |_| Frames::of(["half"]).broken().boxed().into_response()),
@@ -88,6 +95,50 @@ async fn that_could_not_be_held() {
             assert_eq!((seen.status.as_u16(), &*seen.problem()), (409, "response-not-retained"), "{case}");
         }
         assert_eq!(lab.runs.get(), 1, "{case}");
+    }
+}
+
+/// Ends the operation of `notification()`, or of `Lab::ask`, in the place of a runner that never came back.
+async fn settle(lab: &Lab, key: &str, payload: Option<Bytes>) {
+    let key = RecordKey::new("/run", None, key).unwrap();
+    let claim = Claim::new(Duration::ZERO, Duration::from_secs(3600));
+    lab.store.claim(&key, &claim).await.unwrap();
+    let settlement = Settlement::new(claim.claimant, payload, Duration::from_secs(3600));
+    lab.store.settle_as(&key, claim.claimant, &settlement).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_was_found_out_later() {
+    let mut broken = Response::new(Bytes::from_static(b"bank is away"));
+    *broken.status_mut() = StatusCode::BAD_GATEWAY;
+    let of_a_later_version = Bytes::from_static(&[3, 0, 200, 0, 0]);
+    let alipay = |layer: IdempotencyLayer| layer.preset(preset::alipay()).after_crash(AfterCrash::Never);
+    for (payload, expected) in [
+        (Payload::failed().into_bytes(), (500, "handler-failed")),
+        (Payload::response(&broken).into_bytes(), (502, "bank is away")),
+        // Nobody knows whether these say that all is well.
+        (Payload::done().into_bytes(), (409, "response-not-retained")),
+        (Some(of_a_later_version), (409, "response-not-retained")),
+        (Some(Bytes::new()), (409, "response-not-retained")),
+        // An operator has said that it ran.
+        (Payload::tombstone().into_bytes(), (200, "success")),
+    ] {
+        let lab = Lab::new(alipay, |_| "success");
+        settle(&lab, "7f0c", payload.clone()).await;
+        let seen = see(lab.send(notification()).await).await;
+        assert!(seen.status == expected.0 && seen.body.contains(expected.1), "{payload:?}: {seen:?}");
+        assert_eq!(lab.runs.get(), 0, "{payload:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_was_found_out_later_without_a_preset() {
+    for on_duplicate in [OnDuplicate::Replay, OnDuplicate::PassThrough] {
+        let off = fingerprint::off();
+        let lab = Lab::new(|layer| layer.fingerprint(off).on_duplicate(on_duplicate), |_| "body");
+        settle(&lab, "k", Payload::failed().into_bytes()).await;
+        assert_eq!(see(lab.ask().await).await.problem(), "handler-failed");
+        assert_eq!(lab.runs.get(), 0);
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) const PLATFORMS: &[Platform] = &[
         bad: &[
             (&[], "<xml><mch_id>1</mch_id></xml>", "key-missing"),
             (&[], "<xml><out_trade_no>7</out_trade_no></xml>", "scope-missing"),
+            (&[], "<xml><mch_id> </mch_id><out_trade_no>7</out_trade_no></xml>", "scope-missing"),
+            (&[], "<xml><mch_id>1</mch_id><mch_id>2</mch_id><out_trade_no>7</out_trade_no></xml>", "scope-invalid"),
             (&[], "<xml><mch_id>1</mch_id><out_trade_no>7</xml>", "key-invalid"),
             (
                 &[],

@@ -26,6 +26,10 @@ pub(crate) struct Route {
 
 impl Route {
     pub(crate) fn new(platform: &'static Platform) -> Self {
+        Self::with(platform, |layer| layer)
+    }
+
+    pub(crate) fn with(platform: &'static Platform, adjust: fn(IdempotencyLayer) -> IdempotencyLayer) -> Self {
         let runs = Counter::default();
         let go = Arc::new(Semaphore::new(0));
         let handler = {
@@ -49,7 +53,7 @@ impl Route {
                     .into_response()
             }
         };
-        let layer = IdempotencyLayer::new(MemoryStore::new()).preset((platform.preset)());
+        let layer = adjust(IdempotencyLayer::new(MemoryStore::new()).preset((platform.preset)()));
         Self { platform, app: Router::new().route("/hook", post(handler).layer(layer)), runs, go }
     }
 

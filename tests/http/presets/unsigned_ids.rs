@@ -107,3 +107,27 @@ async fn large_payloads_are_accepted() {
         assert_eq!(hook.deliver(&[(id, "2")], &"x".repeat(limit + 1)).await, told("body-too-large", 1));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_captured_body_runs_for_another_hook() {
+    let hook = Hook::new(preset::github_webhook());
+    let (id, other) = (("X-GitHub-Delivery", "1"), ("X-GitHub-Hook-ID", "2"));
+    assert_eq!(hook.deliver(&[id, ("X-GitHub-Hook-ID", "1")], "one").await, told("200", 1));
+    assert_eq!(hook.deliver(&[id, other], "one").await, told("200", 2), "which is left, too");
+    assert_eq!(hook.deliver(&[id], "one").await, told("200", 3));
+    assert_eq!(hook.deliver(&[id, other], "one").await, told("200", 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn apps_that_share_an_event_have_routes_of_their_own() {
+    let runs = Counter::default();
+    let counted = runs.clone();
+    let handler = move || std::future::ready(counted.next().to_string());
+    let layer = IdempotencyLayer::new(MemoryStore::new()).preset(preset::shopify_webhook());
+    let app = Router::new().route("/one", post(handler.clone())).route("/other", post(handler)).layer(layer);
+    for (path, expected) in [("/one", 1), ("/other", 2), ("/one", 2), ("/other", 2)] {
+        let request = Request::post(path).header("X-Shopify-Event-Id", "1").header("X-Shopify-Topic", "orders/create");
+        let answer = app.clone().oneshot(request.body(Body::from("one")).unwrap()).await.unwrap();
+        assert_eq!((answer.status(), runs.get()), (StatusCode::OK, expected), "{path}");
+    }
+}

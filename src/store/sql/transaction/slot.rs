@@ -109,6 +109,8 @@ pub enum NoTransaction {
     Taken,
     /// The handler has answered, and the transaction has ended.
     Ended,
+    /// The request is a duplicate that [passes through](crate::OnDuplicate::PassThrough), and only reads.
+    Duplicate,
 }
 
 impl fmt::Display for NoTransaction {
@@ -121,6 +123,10 @@ impl fmt::Display for NoTransaction {
             Self::OtherDatabase => "the transaction is one of another database than the handler asks for",
             Self::Taken => "the transaction is taken already",
             Self::Ended => "the transaction has ended with the handler's answer",
+            Self::Duplicate => {
+                "no transaction: this request is a duplicate that passes through, and nothing is recorded for it. Ask \
+                 `Operation::is_duplicate` before `Operation::transaction`, in place of the extractor `Tx`"
+            }
         })
     }
 }
