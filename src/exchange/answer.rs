@@ -149,7 +149,9 @@ impl Exchange {
         let fate = self.fate(parts, None, wishes, asked);
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
         match fate {
-            Fate::Settle(None, retention) if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) => {
+            Fate::Settle(None, retention)
+                if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) =>
+            {
                 Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)), retention)
             }
             fate => fate,

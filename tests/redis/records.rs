@@ -6,9 +6,7 @@ use tower_idempotency::{
     store::{Caller, Claimed, Filter, Finished, Operator, Origin, Release, Renewed, State, Store},
 };
 
-use crate::{
-    MINUTE, claim, granted, key, release, server::Server, settled, settlement, windows::windows_hold_and_end,
-};
+use crate::{MINUTE, claim, granted, key, release, server::Server, settled, settlement, windows::windows_hold_and_end};
 
 async fn connect(server: &Server) -> MultiplexedConnection {
     redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap()

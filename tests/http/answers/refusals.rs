@@ -9,9 +9,9 @@ use axum::{
 };
 use tokio::time::advance;
 use tower::service_fn;
+use tower_idempotency::{IdempotencyLayer, KeyError, MemoryStore, Policy, Refusal, RequestBody, Tokens, key, scope};
 #[cfg(feature = "tracing")]
 use tracing::Level;
-use tower_idempotency::{IdempotencyLayer, KeyError, MemoryStore, Policy, Refusal, RequestBody, Tokens, key, scope};
 
 #[cfg(feature = "tracing")]
 use crate::heard::Heard;

@@ -138,7 +138,11 @@ async fn refusals_have_the_shape_that_sdks_of_stripe_read() {
         let error = &error["error"];
         assert_eq!((found.as_u16(), &error["type"], &error["code"]), (status, &kind.into(), &code.into()));
         let message = error["message"].as_str().unwrap();
-        assert_eq!(message.ends_with(" It belongs in the header `Idempotency-Key`."), code != "key_reused", "{message}");
+        assert_eq!(
+            message.ends_with(" It belongs in the header `Idempotency-Key`."),
+            code != "key_reused",
+            "{message}"
+        );
         assert_eq!(
             (&headers["content-type"], &headers["stripe-should-retry"]),
             (&"application/json".parse().unwrap(), &"false".parse().unwrap())
