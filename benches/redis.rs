@@ -106,7 +106,10 @@ impl Bench {
         let replay = self.measure(at_once, "set", |_, store, _| {
             let kept = kept.clone();
             async move {
-                assert!(matches!(store.claim(&kept, &Claim::new(DAY, DAY)).await.unwrap(), Claimed::Settled(Some(_))));
+                assert!(matches!(
+                    store.claim(&kept, &Claim::new(DAY, DAY)).await.unwrap(),
+                    Claimed::Settled(Some(_), _)
+                ));
             }
         });
         show("replay", replay.await);

@@ -103,7 +103,7 @@ async fn replays(store: &impl Store, server: &Server, key: &RecordKey) -> (f64, 
         let began = Instant::now();
         let claimed = store.claim(key, &Claim::new(DAY, DAY)).await.unwrap();
         times.push(began.elapsed());
-        assert!(matches!(claimed, Claimed::Settled(Some(_))));
+        assert!(matches!(claimed, Claimed::Settled(Some(_), _)));
     }
     times.sort_unstable();
     (times[REQUESTS / 2].as_secs_f64() * 1e6, spent(server) / REQUESTS as f64)

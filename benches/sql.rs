@@ -182,7 +182,7 @@ macro_rules! bench {
                     let again = Claim::new(DAY, DAY);
                     let ours = async {
                         let replayed = replays.of(store.claim(&key, &again)).await.unwrap();
-                        assert!(matches!(replayed, Claimed::Settled(Some(_))));
+                        assert!(matches!(replayed, Claimed::Settled(Some(_), _)));
                     };
                     in_turn(call, bare, ours).await;
 

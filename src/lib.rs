@@ -70,6 +70,9 @@
 //! overlap. [`Operation::lost`] tells the slower one. What must not happen twice even then needs a guard where it
 //! happens, such as a unique key in the database.
 //!
+//! An answer is read to its end before its client gets any of it, so that it can be kept. A `text/event-stream` is passed on
+//! as it comes and not kept; for other streams see [`Operation::stream`] and [`Policy::stream_after`].
+//!
 //! Two mistakes this crate is there to avoid: a distributed lock alone is not idempotency, since it ends, and the next
 //! retry walks in; and a mark that is set before the work and never settled is a lost order, since every retry is told
 //! that it was done.

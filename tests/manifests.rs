@@ -83,6 +83,43 @@ fn versions_in_snippets_are_those_of_the_manifest() {
     assert!(found > 0, "no snippet names a version");
 }
 
+/// What a document's Rust uses, and what one of its snippets of `Cargo.toml` has to have for that, or one of several.
+const NEEDED: [(&str, &str); 14] = [
+    ("sqlx::", "sqlx = "),
+    ("SqliteStore", "\"sqlite\""),
+    ("PostgresStore", "\"postgres\""),
+    ("<Postgres>", "\"postgres\""),
+    ("MySqlStore", "\"mysql\""),
+    ("RedisStore", "\"redis\""),
+    ("preset::", "\"presets\""),
+    ("ConsumerLayer::new", "\"json\""),
+    ("Once::new", "\"json\""),
+    ("key::json", "\"json\"|\"presets\""),
+    ("fingerprint::json", "\"json\"|\"presets\""),
+    ("multipart_prefix", "\"form\""),
+    ("SigningKeys", "\"signed-tokens\""),
+    ("testing::", "\"testing\""),
+];
+
+#[test]
+fn snippets_name_the_features_and_crates_that_they_need() {
+    let mut missing = Vec::new();
+    for path in documents() {
+        let text = fs::read_to_string(&path).expect("docs are readable");
+        let languages = ["", "rust", "rust,ignore", "no_run", "ignore", "should_panic"];
+        let shown: Vec<_> = languages.iter().flat_map(|language| blocks(&text, language)).collect();
+        let manifest = blocks(&text, "toml").join("\n");
+        for (used, needed) in NEEDED {
+            // What a comment names as another possibility needs nothing.
+            let is_used = |line: &&str| line.split("//").next().is_some_and(|code| code.contains(used));
+            if shown.iter().any(is_used) && !needed.split('|').any(|one| manifest.contains(one)) {
+                missing.push(format!("{}: `{used}` needs {needed}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}\n", missing.join("\n"));
+}
+
 /// The lines of the code blocks of a language.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     let mut inside = false;

@@ -140,7 +140,9 @@ fn agrees(layout: &Layout, claim: &Claim, claimed: Claimed) {
             assert_eq!(granted, expected)
         }
         (Verdict::Running { holder, left }, claimed) => assert_eq!(claimed, Claimed::Running { holder, left }),
-        (Verdict::Settled, Claimed::Settled(payload)) => assert_eq!(payload.as_deref(), layout.payload()),
+        (Verdict::Settled(expected), Claimed::Settled(payload, origin)) => {
+            assert_eq!((payload.as_deref(), origin), (layout.payload(), expected))
+        }
         (Verdict::Mismatch(what), claimed) => assert_eq!(claimed, Claimed::Mismatch(what)),
         (Verdict::OutcomeUnknown, Claimed::OutcomeUnknown)
         | (Verdict::Incompatible, Claimed::Incompatible)

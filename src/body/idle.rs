@@ -8,6 +8,7 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Bounds how long a body may stand still between two of its frames.
+#[derive(Debug)]
 pub(crate) struct IdleTimeout {
     limit: Duration,
     /// Boxed, and not made before the body stands still: most are there at once.

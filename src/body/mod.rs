@@ -6,12 +6,14 @@ mod idle;
 mod prefix;
 mod request;
 mod response;
+mod watch;
 
 #[cfg(feature = "form")]
 pub(crate) use self::prefix::Prefix;
 pub(crate) use self::{
     collect::{Collected, Excess, Failure, Patience, collect, drain, is_over_a_limit},
     idle::IdleTimeout,
+    watch::Watch,
 };
 pub use self::{request::RequestBody, response::ResponseBody};
 

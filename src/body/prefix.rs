@@ -9,7 +9,7 @@ use futures_util::stream::Stream;
 use http::HeaderMap;
 use http_body::Body;
 
-use super::{BoxError, IdleTimeout, RequestBody};
+use super::{BoxError, IdleTimeout, RequestBody, Watch};
 
 /// A body that is read only as far as somebody looks, and not much further than a limit. What was read is given back.
 pub(crate) struct Prefix<B> {
@@ -50,9 +50,10 @@ impl<B: Body<Data = Bytes>> Prefix<B> {
         self.stalled
     }
 
-    /// The whole body, as if nobody had looked.
-    pub(crate) fn resumed(self) -> RequestBody<B> {
-        RequestBody::resumed(self.read, self.trailers, Some(self.body).filter(|_| !self.ended))
+    /// The whole body, as if nobody had looked. From now on its rest is watched.
+    pub(crate) fn resumed(self, watch: Watch) -> RequestBody<B> {
+        let rest = (!self.ended).then_some((self.body, watch));
+        RequestBody::resumed(self.read, self.trailers, rest)
     }
 }
 

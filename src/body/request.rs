@@ -1,6 +1,5 @@
 use std::{
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
     vec,
 };
@@ -10,11 +9,14 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::Collected;
-use crate::engine::Work;
+use super::{BoxError, Collected, Watch};
 
 pin_project! {
     /// The request body that the inner service gets: the client's own, or the bytes that the layer has read.
+    ///
+    /// Its error is the client's own, or, of a body that is passed on while it is claimed, a [`std::io::Error`] of the kind
+    /// [`TimedOut`](std::io::ErrorKind::TimedOut) when no part of it came for as long as
+    /// [`body_timeout`](crate::IdempotencyLayer::body_timeout) says.
     #[derive(Debug)]
     pub struct RequestBody<B> {
         #[pin]
@@ -27,9 +29,9 @@ pin_project! {
     #[derive(Debug)]
     enum Kind<B> {
         Passed { #[pin] body: B },
-        Watched { #[pin] body: B, work: Arc<Work> },
+        Watched { #[pin] body: B, watch: Box<Watch> },
         Whole { data: Option<Bytes>, trailers: Option<Box<HeaderMap>> },
-        Resumed { read: vec::IntoIter<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<Pin<Box<B>>> },
+        Resumed { read: vec::IntoIter<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<(Pin<Box<B>>, Box<Watch>)> },
     }
 }
 
@@ -46,9 +48,9 @@ impl<B> RequestBody<B> {
         Self { kind: Kind::Passed { body } }
     }
 
-    /// A body that goes to the handler as it comes, while `work` is told if it breaks.
-    pub(crate) fn watched(body: B, work: Arc<Work>) -> Self {
-        Self { kind: Kind::Watched { body, work } }
+    /// A body that goes to the handler as it comes, while its work is told if it breaks.
+    pub(crate) fn watched(body: B, watch: Watch) -> Self {
+        Self { kind: Kind::Watched { body, watch: Box::new(watch) } }
     }
 
     pub(crate) fn whole(Collected { data, trailers }: Collected) -> Self {
@@ -67,25 +69,28 @@ impl<B> RequestBody<B> {
 
     /// A body of which the layer has read the beginning; with trailers, or without a rest, it was all of it.
     #[cfg(feature = "form")]
-    pub(crate) fn resumed(read: Vec<Bytes>, trailers: Option<Box<HeaderMap>>, rest: Option<Pin<Box<B>>>) -> Self {
+    pub(crate) fn resumed(
+        read: Vec<Bytes>,
+        trailers: Option<Box<HeaderMap>>,
+        rest: Option<(Pin<Box<B>>, Watch)>,
+    ) -> Self {
+        let rest = rest.map(|(body, watch)| (body, Box::new(watch)));
         Self { kind: Kind::Resumed { read: read.into_iter(), trailers, rest } }
     }
 }
 
-impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
+impl<B> Body for RequestBody<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = BoxError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.project().kind.project() {
-            KindProjected::Passed { body } => body.poll_frame(cx),
-            KindProjected::Watched { body, work } => {
-                let polled = body.poll_frame(cx);
-                if let Poll::Ready(Some(Err(_))) = &polled {
-                    work.break_request();
-                }
-                polled
-            }
+            KindProjected::Passed { body } => body.poll_frame(cx).map_err(Into::into),
+            KindProjected::Watched { body, watch } => watch.poll_frame(body, cx),
             KindProjected::Whole { data, trailers } => Poll::Ready(
                 data.take()
                     .map(Frame::data)
@@ -94,7 +99,7 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
             ),
             KindProjected::Resumed { read, trailers, rest } => match (read.next(), rest) {
                 (Some(data), _) => Poll::Ready(Some(Ok(Frame::data(data)))),
-                (None, Some(rest)) => rest.as_mut().poll_frame(cx),
+                (None, Some((rest, watch))) => watch.poll_frame(rest.as_mut(), cx),
                 (None, None) => Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(*trailers)))),
             },
         }
@@ -102,10 +107,12 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Passed { body } | Kind::Watched { body, .. } => body.is_end_stream(),
+            Kind::Passed { body } => body.is_end_stream(),
+            Kind::Watched { body, watch } => watch.is_over() || body.is_end_stream(),
             Kind::Whole { data, trailers } => data.is_none() && trailers.is_none(),
             Kind::Resumed { read, trailers, rest } => {
-                read.as_slice().is_empty() && trailers.is_none() && rest.as_ref().is_none_or(Body::is_end_stream)
+                let is_over = |(rest, watch): &(Pin<Box<B>>, Box<Watch>)| watch.is_over() || rest.is_end_stream();
+                read.as_slice().is_empty() && trailers.is_none() && rest.as_ref().is_none_or(is_over)
             }
         }
     }
@@ -117,7 +124,7 @@ impl<B: Body<Data = Bytes>> Body for RequestBody<B> {
                 sizes(data.as_ref().map_or(0, Bytes::len), &SizeHint::with_exact(0), trailers.is_some())
             }
             Kind::Resumed { read, trailers, rest } => {
-                let rest = rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
+                let rest = rest.as_ref().map_or(SizeHint::with_exact(0), |(rest, _)| rest.size_hint());
                 sizes(read.as_slice().iter().map(Bytes::len).sum(), &rest, trailers.is_some())
             }
         }

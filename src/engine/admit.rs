@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost};
 use crate::{
     store::Claimed,
-    value::{Claim, Claimant, Event, Mismatch, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
+    value::{Claim, Claimant, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
 };
 
 /// How long to wait before asking a store again that could not be waited at: at first, and at most.
@@ -20,8 +20,8 @@ pub(crate) enum Admission<'a> {
     Refused(Refusal),
     /// Another one runs, for this long at least.
     Running(Duration),
-    /// It has ended. `None` is a tombstone.
-    Settled(Option<Bytes>),
+    /// It has ended. `None` is a tombstone. The rest is what its first claim brought.
+    Settled(Option<Bytes>, Origin),
     /// The key belongs to another request or caller.
     Mismatch(Mismatch),
     /// Nobody can tell whose the record is: it is a later version's, or its secret is not at hand.
@@ -39,7 +39,7 @@ impl From<Claimed> for Admission<'_> {
     fn from(claimed: Claimed) -> Self {
         match claimed {
             Claimed::Running { left, .. } => Self::Running(left),
-            Claimed::Settled(payload) => Self::Settled(payload),
+            Claimed::Settled(payload, origin) => Self::Settled(payload, origin),
             Claimed::Mismatch(mismatch) => Self::Mismatch(mismatch),
             Claimed::NotIssued | Claimed::Foreign => Self::NotIssued,
             Claimed::Incompatible => Self::Incompatible,

@@ -122,7 +122,7 @@ impl Engine {
         match self.admit(ask).await {
             Admission::Refused(refusal) => NoOutcome::NotNow(refusal).into(),
             Admission::Run(run) => run.perform(&errand, job).await,
-            Admission::Settled(payload) => Performed::Settled(payload),
+            Admission::Settled(payload, _) => Performed::Settled(payload),
             Admission::Running(left) => NoOutcome::Running(left).into(),
             Admission::Mismatch(mismatch) => NoOutcome::Mismatch(mismatch).into(),
             Admission::OutcomeUnknown => NoOutcome::OutcomeUnknown.into(),

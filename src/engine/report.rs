@@ -45,13 +45,23 @@ fn trace(engine: &Engine, event: &Event<'_>) {
         Event::Replayed { key } => debug!(key = id(key), "replayed"),
         Event::Responded { key } => debug!(key = id(key), "responded"),
         Event::Claimed { key, attempt, takeover: true } => {
-            warn!(key = id(key), attempt, "claimed: the claim before had lapsed");
+            warn!(
+                key = id(key),
+                route = key.route(),
+                attempt,
+                "claimed after the lease of the attempt before had lapsed: its process died, or stood still. The handler runs                  again, and sees it by `Operation::attempt()`; if it must not, choose `Policy::at_most_once()`"
+            );
         }
         Event::Claimed { key, attempt, .. } => trace!(key = id(key), attempt, "claimed"),
         Event::Settled { key, tombstone } => trace!(key = id(key), tombstone, "settled"),
         Event::Released { key } => debug!(key = id(key), "released"),
         Event::ClaimLost { key, attempt } => {
-            warn!(key = id(key), attempt, "the claim was lost while the handler ran");
+            warn!(
+                key = id(key),
+                route = key.route(),
+                attempt,
+                "the claim was lost while the handler ran, so its answer is not recorded: it was not renewed within its lease,                  or an operator has ended it. Choose a longer `.lease(..)`, or let the handler stop at `Operation::lost()`"
+            );
         }
         Event::Stalled { key, after } => {
             warn!(
@@ -63,21 +73,36 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             );
         }
         Event::StoreFailed { key, verb, error, retried } => {
-            warn!(key = id(key), %verb, error = error as &dyn std::error::Error, retried, "the store failed");
+            let error = error as &dyn std::error::Error;
+            warn!(key = id(key), route = key.route(), %verb, error, retried, "the store failed");
         }
         Event::NotRecorded { key, verb } => {
-            error!(key = id(key), %verb, "given up: how the request ended is not recorded, its claim lapses");
-        }
-        Event::FailedOpen { key } => warn!(key = id(key), "let through unprotected: the store does not answer"),
-        Event::Detached { key } => debug!(key = id(key), "the client left; its work goes on"),
-        Event::Dropped { key, after } => {
-            warn!(
+            error!(
                 key = id(key),
                 route = key.route(),
-                ?after,
-                "the client left, and its work was dropped; its claim lapses. If the server is shutting down, await \
-                 `Leftovers::drained()` first"
+                %verb,
+                "given up: how the request ended is not recorded, its claim lapses"
             );
         }
+        Event::FailedOpen { key, error } => warn!(
+            key = id(key),
+            route = key.route(),
+            error = error as &dyn std::error::Error,
+            "let through unprotected, since the store did not claim its key: a duplicate runs too. Without `.fail_open()`, or              `.fail_open_when_full()` if the store is full, it would have been refused (503)"
+        ),
+        Event::Detached { key } => debug!(key = id(key), "the client left; its work goes on"),
+        Event::Dropped { key, after: None } => warn!(
+            key = id(key),
+            route = key.route(),
+            "the client left, and its work was dropped with it; its claim lapses, and the next try runs. Without `.attached()` \
+             it would have gone on"
+        ),
+        Event::Dropped { key, after } => warn!(
+            key = id(key),
+            route = key.route(),
+            ?after,
+            "the client left, and its work was dropped; its claim lapses. If the server is shutting down, await \
+             `Leftovers::drained()` first; if the work takes longer than it may, choose a longer `Leftovers::time(..)`"
+        ),
     }
 }

@@ -16,6 +16,8 @@ pub(super) enum Advice {
     OtherCaller,
     /// The handler's side answered 401.
     AuthenticationInside,
+    /// The same, on a layer whose tokens belong to nobody.
+    AuthenticationInsideOfTokens,
     /// A 408 or 504 from the handler's side released the key.
     TimeoutInside,
     /// An answer was too long to be kept.
@@ -109,6 +111,11 @@ fn warn(advice: Advice, route: &str) {
             "an answer of 401 came from inside this layer, so a duplicate is replayed an answer without being authenticated: \
              put the authentication in a layer outside this one, or let `.scope(scope::from_extractor(..))` do it; confirm \
              with `.unscoped()` that callers prove themselves in each request's body"
+        ),
+        Advice::AuthenticationInsideOfTokens => tracing::warn!(
+            route,
+            "an answer of 401 came from inside this layer, so whoever has a used token is replayed its answer without being \
+             authenticated: put the authentication in a layer outside this one, and bind the tokens with `.principal(..)`"
         ),
         Advice::TimeoutInside => tracing::warn!(
             route,

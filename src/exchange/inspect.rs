@@ -25,6 +25,14 @@ impl Exchange {
             StatusCode::UNAUTHORIZED if matches!(self.scoping, Scoping::Credentials(..)) => {
                 return Some(Advice::AuthenticationInside);
             }
+            // Only a replay shows somebody else an answer.
+            StatusCode::UNAUTHORIZED
+                if self.tokens.is_some()
+                    && matches!(self.scoping, Scoping::Unscoped)
+                    && matches!(self.policy.on_duplicate, OnDuplicate::Replay) =>
+            {
+                return Some(Advice::AuthenticationInsideOfTokens);
+            }
             StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT
                 if matches!(fate, Fate::Release(_)) && self.engine.transactions.is_none() =>
             {

@@ -5,7 +5,7 @@ use crate::store::{NoTransaction, SqlDatabase, Tx};
 use crate::{
     engine::{Started, Work},
     store::Granted,
-    value::{Claim, KeptAnswer, Payload, RecordKey, Retain, Secret, Settlement, child_key},
+    value::{Claim, KeptAnswer, Origin, Payload, RecordKey, Retain, Secret, Settlement, child_key},
 };
 
 /// What a handler can see of the operation that it runs, and say about its own answer.
@@ -46,10 +46,16 @@ impl Operation {
     }
 
     /// One that has ended: the handler sees it, and nothing is claimed.
-    pub(super) fn duplicate(key: RecordKey, claim: &Claim, secret: Option<Secret>, kept: Option<KeptAnswer>) -> Self {
+    pub(super) fn duplicate(
+        key: RecordKey,
+        claim: &Claim,
+        origin: Origin,
+        secret: Option<Secret>,
+        kept: Option<KeptAnswer>,
+    ) -> Self {
         let started = Started {
             claimant: claim.claimant,
-            granted: Granted { attempt: 0, ..Granted::first(claim) },
+            granted: Granted { attempt: 0, origin, ..Granted::first(claim) },
             secret,
             slot: None,
         };
@@ -81,13 +87,14 @@ impl Operation {
     /// Derives a key for one step of this operation, as 64 hexadecimal digits: for a call to another service, as its
     /// `Idempotency-Key`, or for a [`run`][run] of its own.
     ///
-    /// Every attempt of the operation derives the same key. It depends on the route, the scope, the key, the caller of the
+    /// Every attempt of the operation derives the same key, and so does a duplicate that
+    /// [passes through](crate::OnDuplicate::PassThrough). It depends on the route, the scope, the key, the caller of the
     /// first attempt and the step. It does not depend on the content: if a client corrects its request after a failure,
     /// the other service sees the first key with another content, and can refuse it, but never charges twice. The key does
     /// not reveal what it was derived from if the layer has a [secret](crate::Secret).
     ///
     /// In transaction mode a failed attempt leaves no record, so the next attempt derives from its own caller and the
-    /// current secret.
+    /// current secret. (A message's is recorded, and keeps its key.)
     ///
     /// Deriving a key tells that the operation [began](Self::began).
     ///

@@ -4,7 +4,7 @@ use http_body::Body;
 
 use super::{Asked, Exchange, Subject};
 use crate::{
-    body::{BoxError, IdleTimeout, Prefix, RequestBody, is_over_a_limit},
+    body::{BoxError, IdleTimeout, Prefix, RequestBody, Watch, is_over_a_limit},
     extract,
     value::{OnDuplicate, Refusal},
 };
@@ -27,6 +27,7 @@ impl Exchange {
         body: B,
         subject: Subject,
         (field, limit): (&str, usize),
+        watch: Watch,
     ) -> (RequestBody<B>, Result<Option<Box<Asked>>, Refusal>)
     where
         B: Body<Data = Bytes> + Send,
@@ -35,7 +36,7 @@ impl Exchange {
         let mut prefix = Prefix::new(body, limit, IdleTimeout::new(self.body_timeout));
         let found = extract::first_field(&parts.headers, &mut prefix, field).await;
         let (error, stalled) = (prefix.take_error(), prefix.has_stalled());
-        let body = prefix.resumed();
+        let body = prefix.resumed(watch);
         let claimed = match (error, found) {
             _ if stalled => Err(Refusal::BodyTimeout),
             (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge(None)),

@@ -8,7 +8,7 @@ use tower_service::Service;
 use super::{Asked, Exchange, Operation, Subject, advice::Advice, codec, verify::Stop};
 use crate::{
     body::{
-        BoxError, Collected, Excess, Failure, IdleTimeout, Patience, RequestBody, ResponseBody, collect,
+        BoxError, Collected, Excess, Failure, IdleTimeout, Patience, RequestBody, ResponseBody, Watch, collect,
         is_over_a_limit,
     },
     engine::{Admission, Ask, Stage, Work},
@@ -124,7 +124,7 @@ impl Exchange {
             let answer = match self.engine.admit(ask).await {
                 Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,
                 Admission::Failed { running: None, error } if self.fail_open.lets_through(&error) => {
-                    self.engine.report(&Event::FailedOpen { key });
+                    self.engine.report(&Event::FailedOpen { key, error: &error });
                     return Box::pin(pass(inner, parts, body)).await;
                 }
                 // Not beside a run that is known to be going on.
@@ -134,10 +134,10 @@ impl Exchange {
                 Admission::Failed { error, .. } => self.refuse(parts, Some(key), &Refusal::from(&error)),
                 Admission::Refused(refusal) => self.refuse(parts, Some(key), &refusal),
                 Admission::Running(left) => self.running(parts, key, left),
-                Admission::Settled(payload) if self.passes_duplicates(payload.as_ref()) => {
-                    return Box::pin(self.pass_duplicate(inner, parts, body, asked, payload)).await;
+                Admission::Settled(payload, origin) if self.passes_duplicates(payload.as_ref()) => {
+                    return Box::pin(self.pass_duplicate(inner, parts, body, asked, payload, origin)).await;
                 }
-                Admission::Settled(payload) => self.duplicate(parts, asked, payload.as_ref()),
+                Admission::Settled(payload, _) => self.duplicate(parts, asked, payload.as_ref()),
                 Admission::Mismatch(mismatch) => self.mismatch(parts, key, mismatch),
                 Admission::Incompatible => self.refuse(parts, Some(key), &Refusal::RecordIncompatible),
                 Admission::OutcomeUnknown => self.refuse(parts, Some(key), &Refusal::OutcomeUnknown),
@@ -163,6 +163,7 @@ impl Exchange {
         body: RequestBody<B>,
         asked: &Asked,
         payload: Option<Bytes>,
+        origin: Origin,
     ) -> Result<Response<ResponseBody<R>>, S::Error>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
@@ -170,7 +171,7 @@ impl Exchange {
     {
         let Asked { key, claim, token, .. } = asked;
         let kept = payload.as_ref().and_then(codec::decode);
-        parts.extensions.insert(Operation::duplicate(key.clone(), claim, self.engine.secret.clone(), kept));
+        parts.extensions.insert(Operation::duplicate(key.clone(), claim, origin, self.engine.secret.clone(), kept));
         let issued = self.let_issue(parts, token.as_deref());
         let mut answer = pass(inner, parts, body).await?;
         self.take_mark_off(answer.headers_mut());
@@ -215,12 +216,13 @@ impl Exchange {
         async move {
             if self.streams(&subject) {
                 let sends = !Self::waits_for_a_word(&parts.headers);
-                let body = RequestBody::watched(body, work.clone());
+                let body = RequestBody::watched(body, self.watch(work));
                 return Ok((body, self.claim(parts, &Bytes::new(), subject), sends));
             }
             #[cfg(feature = "form")]
             if let Some(place) = self.looks_for(parts, &subject) {
-                let (body, claimed) = Box::pin(self.claim_by_prefix(parts, body, subject, place)).await;
+                let (body, claimed) =
+                    Box::pin(self.claim_by_prefix(parts, body, subject, place, self.watch(work))).await;
                 return Ok((body, claimed, true));
             }
             let whole = self.read(parts, body).await?;
@@ -230,6 +232,10 @@ impl Exchange {
             let claimed = self.claim(parts, &whole.data, subject);
             Ok((RequestBody::whole(whole), claimed, false))
         }
+    }
+
+    fn watch(&self, work: &Arc<Work>) -> Watch {
+        Watch::new(work.clone(), self.body_timeout)
     }
 
     /// The whole request body, or why not.

@@ -24,7 +24,7 @@ use http::{HeaderName, request::Parts};
 
 #[cfg(feature = "json")]
 use super::json;
-use super::{pairs, structured};
+use super::{credential, pairs, structured};
 use crate::value::{KeyError, check_key};
 
 #[cfg(feature = "axum")]
@@ -271,6 +271,15 @@ impl KeyExtractor {
         match &self.0 {
             Source::Field(field) => Some(field),
             _ => None,
+        }
+    }
+
+    /// Whether a header that carries a secret is in it.
+    pub(super) fn is_credential(&self) -> bool {
+        match &self.0 {
+            Source::Header { name, .. } => credential::is_secret(name),
+            Source::All(parts) | Source::First(parts) => parts.iter().any(Self::is_credential),
+            _ => false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Whose key it is: a tenant, a user, a merchant.
 //!
-//! The same key of two scopes is two operations, and no answer ever crosses from one to the other. A scope is never
+//! The same key of two scopes is two operations, and no answer ever crosses from one to the other. So the scope has to be
+//! all that the answer depends on: if two roles of one tenant see different answers, the tenant and the role. A scope is never
 //! guessed: without one, the caller's [credentials](crate::credential) have to be the first one's, or the request is
 //! refused (422).
 //!
@@ -19,9 +20,10 @@
 //!
 //! # What a store keeps of it
 //!
-//! The scope's text, so that operators can read it, up to 255 bytes. A scope that is a credential by itself (one of
-//! [`cookie`], and of [`header`] if the header is one that carries a secret, such as `Authorization` or `X-Api-Key`) is kept
-//! as `sha256:` and the SHA-256 of its value in hexadecimal digits.
+//! The scope's text, so that operators can read it, up to 255 bytes. A scope that is a credential by itself is kept as
+//! `sha256:` and the SHA-256 of its value in hexadecimal digits: that of a [`cookie`], and that of a [`header`], or
+//! [`from_key`] with a header in it, if the header is known to carry a secret, such as `Authorization` or `X-Api-Key`. The
+//! value of another header, such as an `X-Session` of your own, is kept as it is: take such a scope by [`extension`].
 
 use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
 
@@ -341,7 +343,10 @@ impl ScopeExtractor {
                 None if !self.optional => return Err(Refusal::ExtensionMissing(type_name)),
                 scope => scope,
             },
-            Source::Key(key) => key.extract(parts, body).map_err(Refusal::ScopeInvalid)?.map(Cow::into_owned),
+            Source::Key(key) => match key.extract(parts, body).map_err(Refusal::ScopeInvalid)? {
+                Some(scope) if key.is_credential() => Some(labelled_digest(scope.as_bytes())),
+                scope => scope.map(Cow::into_owned),
+            },
             #[cfg(feature = "axum")]
             Source::Extractor(_) => None,
         };
@@ -411,6 +416,28 @@ mod tests {
         for missing in ["twice", "empty", "none"] {
             assert_eq!(of(cookie(missing)), Err(Refusal::ScopeMissing), "{missing}");
         }
+    }
+
+    #[test]
+    fn a_credential_among_keys_is_kept_as_a_digest() {
+        use super::super::key;
+
+        let (parts, ()) = Request::get("/?merchant=7")
+            .header("x-api-key", "secret")
+            .header("x-terminal", "3")
+            .body(())
+            .unwrap()
+            .into_parts();
+        let of = |key| from_key(key).extract(&parts, &Bytes::new()).unwrap().unwrap();
+        let api_key = || key::header("X-Api-Key");
+        // The same as by `scope::header`.
+        assert_eq!(Ok(Some(of(api_key()))), header("X-Api-Key").extract(&parts, &Bytes::new()));
+        let mixed = [
+            of(key::all([key::query("merchant"), api_key()])),
+            of(key::first([key::query("none"), key::all([api_key(), key::header("X-Terminal")])])),
+        ];
+        assert!(mixed.iter().all(|scope| scope.starts_with("sha256:")) && mixed[0] != mixed[1], "{mixed:?}");
+        assert_eq!(of(key::all([key::query("merchant"), key::header("X-Terminal")])), "1:7,1:3,");
     }
 
     #[test]

@@ -144,9 +144,9 @@ impl IdempotencyLayer {
     /// let layer = IdempotencyLayer::new(MemoryStore::new()).render(|refused| {
     ///     let mut response = refused.document();
     ///     if let (Refusal::KeyReused, Some(key)) = (refused.refusal(), refused.key())
-    ///         && let Ok(id) = HeaderValue::from_str(&key.log_id())
+    ///         && let Ok(route) = HeaderValue::from_str(key.route())
     ///     {
-    ///         response.headers_mut().insert("x-operation", id);
+    ///         response.headers_mut().insert("x-operation", route);
     ///     }
     ///     response
     /// });

@@ -82,8 +82,9 @@ impl IdempotencyLayer {
     /// Does not read the request body: it reaches the handler as it comes, however large it is.
     ///
     /// This is for uploads and for large webhooks whose key is in the head. The key is claimed before the body is
-    /// there. If the body breaks after that, the request has failed, whatever the handler answers: its key is released,
-    /// and the next try runs. Only if failures are kept too ([`Keep::Everything`](crate::Keep::Everything),
+    /// there. If the body breaks after that, or stands still for longer than [`body_timeout`](Self::body_timeout), the
+    /// handler gets an error where it reads the body, and the request has failed, whatever the handler answers: its key is
+    /// released, and the next try runs. Only if failures are kept too ([`Keep::Everything`](crate::Keep::Everything),
     /// [`Policy::at_most_once`](crate::Policy::at_most_once)), or if the handler says
     /// [`keep_for`](crate::Operation::keep_for), is the handler's answer kept then.
     ///

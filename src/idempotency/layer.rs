@@ -20,7 +20,8 @@ use crate::{
 /// A request brings a key, by default in the header `Idempotency-Key`. The first request with a key runs. While it
 /// runs, a duplicate is refused (409); once it has ended, a duplicate gets its answer again, marked with
 /// `Idempotent-Replayed: true`; a request with other content under the same key is refused (422). An answer that says
-/// that nothing was done, and a panic, release the key, so that the next try runs.
+/// that nothing was done, and a panic, release the key, so that the next try runs. One of 401, 407 or 429
+/// [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt: the key is as it was.
 ///
 /// The layer is cheap to clone: build one, and let each route adjust a clone.
 ///
@@ -59,6 +60,12 @@ use crate::{
 ///
 /// The layer reads the whole request body, up to [a limit](Policy::request_limit), before it claims the key; the
 /// handler gets the same bytes. An [`Operation`](crate::Operation) is in the request's extensions.
+///
+/// # What the client gets
+///
+/// The layer reads the whole answer before the client gets any of it, so that the answer can be kept. A
+/// `text/event-stream` is passed on as it comes and not kept; for other streams see
+/// [`Operation::stream`](crate::Operation::stream) and [`stream_after`](Self::stream_after).
 ///
 /// # Where it runs
 ///
@@ -119,7 +126,7 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.key_required = false)
     }
 
-    /// Says whose key it is: a user, a tenant, a merchant. Default: nobody says so, and a caller has to send the
+    /// Says whose key it is: a user, a tenant, a merchant, and all else that the answer depends on, such as a role. Default: nobody says so, and a caller has to send the
     /// [credentials](Self::credentials) of its first try again.
     ///
     /// Two scopes never meet: the same key is two operations. See [the guide](crate::guide::callers).
@@ -183,7 +190,9 @@ impl IdempotencyLayer {
 
     /// How long a client may let a request body stand still, between two of its parts. Default: 60 seconds.
     ///
-    /// After that the client receives 408 `body-timeout`, and nothing is claimed.
+    /// After that the client receives 408 `body-timeout`, and nothing is claimed. With [`stream_body`](Self::stream_body),
+    /// the handler gets an error where it reads the body (a [`std::io::Error`] of the kind `TimedOut`), and its request has
+    /// failed.
     pub fn body_timeout(self, timeout: Duration) -> Self {
         self.with(|exchange| exchange.body_timeout = timeout)
     }

@@ -2,7 +2,7 @@ use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
-use crate::value::{Claimant, Granted, Mismatch, Record, Unseen, Verdict};
+use crate::value::{Claimant, Granted, Mismatch, Origin, Record, Unseen, Verdict};
 
 /// The outcome of [`Store::issue`](super::Store::issue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub enum Claimed {
         /// What is left of its lease; more than zero.
         left: Duration,
     },
-    /// The operation has ended. `None` is a tombstone.
-    Settled(Option<Bytes>),
+    /// The operation has ended: what was kept of its answer, `None` for a tombstone, and what its first claim brought.
+    Settled(Option<Bytes>, Origin),
     /// The record is of another request or another caller.
     Mismatch(Mismatch),
     /// The record was written by a later version of this crate, or made with a secret that is not at hand: nobody can tell
@@ -51,7 +51,7 @@ impl Claimed {
         match verdict {
             Verdict::Grant(granted) | Verdict::Granted(granted) => Self::Granted(granted),
             Verdict::Running { holder, left } => Self::Running { holder, left },
-            Verdict::Settled => Self::Settled(payload()),
+            Verdict::Settled(origin) => Self::Settled(payload(), origin),
             Verdict::Mismatch(what) => Self::Mismatch(what),
             Verdict::Incompatible => Self::Incompatible,
             Verdict::OutcomeUnknown => Self::OutcomeUnknown,
@@ -69,7 +69,9 @@ impl fmt::Debug for Claimed {
             Self::Running { holder, left } => {
                 f.debug_struct("Running").field("holder", holder).field("left", left).finish()
             }
-            Self::Settled(payload) => f.debug_tuple("Settled").field(&payload.as_ref().map(Unseen)).finish(),
+            Self::Settled(payload, origin) => {
+                f.debug_tuple("Settled").field(&payload.as_ref().map(Unseen)).field(origin).finish()
+            }
             Self::Mismatch(mismatch) => f.debug_tuple("Mismatch").field(mismatch).finish(),
             Self::Incompatible => f.write_str("Incompatible"),
             Self::OutcomeUnknown => f.write_str("OutcomeUnknown"),

@@ -84,10 +84,12 @@ pub enum Event<'a> {
         /// What could not be done: settle or release.
         verb: StoreVerb,
     },
-    /// The store did not answer, and the route lets such requests through unprotected.
+    /// The store failed or was full, and the route lets such requests through unprotected.
     FailedOpen {
         /// The operation.
         key: &'a RecordKey,
+        /// Why the store did not claim it.
+        error: &'a StoreError,
     },
     /// A client left, and its work goes on without it.
     Detached {

@@ -116,8 +116,8 @@ pub enum Verdict {
         /// What is left of its lease; more than zero.
         left: Duration,
     },
-    /// The operation has ended: answer with what is kept.
-    Settled,
+    /// The operation has ended: answer with what is kept. This is what its first claim brought.
+    Settled(Origin),
     /// The record is of another request or another caller.
     Mismatch(Mismatch),
     /// The record was made with a secret that is not at hand, so that nobody can tell whose it is.
@@ -181,7 +181,7 @@ pub fn judge(existing: Option<&Head<'_>>, claim: &Claim, now: u64) -> Verdict {
         return Verdict::Mismatch(Mismatch::Fingerprint);
     }
     if head.state == State::Settled {
-        return Verdict::Settled;
+        return Verdict::Settled(head.origin);
     }
     match head.lease_ends.checked_sub(now) {
         Some(left @ 1..) => Verdict::Running { holder: head.claimant, left: Duration::from_millis(left) },
@@ -237,7 +237,7 @@ mod tests {
         let running = head(State::Running);
         let left = Duration::from_millis(300);
         assert_eq!(judge(Some(&running), &claim(), NOW), Verdict::Running { holder: running.claimant, left });
-        assert_eq!(judge(Some(&head(State::Settled)), &claim(), NOW), Verdict::Settled);
+        assert_eq!(judge(Some(&head(State::Settled)), &claim(), NOW), Verdict::Settled(Origin::NONE));
         let released = Head { fingerprint: other_content(), ..head(State::Released) };
         assert_eq!(judge(Some(&released), &claim(), NOW), granted(4, false));
     }
@@ -322,7 +322,7 @@ mod tests {
             ..head(State::Settled)
         };
         let both = new.clone().accept([1; 32]).unwrap();
-        assert_eq!(judge(Some(&settled), &asked().sealed_with(&both), NOW), Verdict::Settled);
+        assert_eq!(judge(Some(&settled), &asked().sealed_with(&both), NOW), Verdict::Settled(first.origin()));
         let bobs = Claim { caller: bob(), ..asked() }.sealed_with(&both);
         assert_eq!(judge(Some(&settled), &bobs, NOW), Verdict::Mismatch(Mismatch::Caller));
         for without in [asked().sealed_with(&new), asked()] {
@@ -330,7 +330,7 @@ mod tests {
         }
         // What was made before there was a secret is still compared.
         let plain = Head { caller: ann(), fingerprint: other_content(), ..head(State::Settled) };
-        assert_eq!(judge(Some(&plain), &asked().sealed_with(&new), NOW), Verdict::Settled);
+        assert_eq!(judge(Some(&plain), &asked().sealed_with(&new), NOW), Verdict::Settled(Origin::NONE));
     }
 
     #[test]

@@ -3,6 +3,9 @@ use std::{fmt, sync::Arc};
 use http::{HeaderMap, StatusCode};
 
 /// Which answers are kept for duplicates.
+///
+/// An answer that is not kept releases the key: the next try runs, as the next attempt. One of 401, 407 or 429 says that nothing
+/// began, and [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt instead.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Keep {

@@ -171,6 +171,9 @@ impl Policy {
     /// long a dead process holds a key, and not how long a handler may run. A process, or a store, that stands still
     /// for longer can be overtaken.
     ///
+    /// After a crash, retries are refused (409 `request-in-progress`) until the lease has lapsed. Make it shorter if they must
+    /// not have to wait for so long, and the runtime and the store are never held up for as long as that.
+    ///
     /// # Panics
     ///
     /// Where `lease` is less than a millisecond.

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
     use crate::{
         store::Claimed,
-        value::{Claim, Claimant, Record, Settlement, State},
+        value::{Claim, Claimant, Origin, Record, Settlement, State},
     };
 
     #[test]
@@ -28,7 +28,7 @@ mod tests {
         let settlement = Settlement::new(claim.claimant, Some(said()), Duration::ZERO);
         let record =
             Record { note: said(), payload: Some(said()), ..Record::new(State::Settled, Claimant::random(), 1) };
-        let shown = format!("{claim:?} {settlement:?} {record:?} {:?}", Claimed::Settled(Some(said())));
+        let shown = format!("{claim:?} {settlement:?} {record:?} {:?}", Claimed::Settled(Some(said()), Origin::NONE));
         // Not as text, not as numbers.
         assert!(!shown.contains("hidden") && !shown.contains("104, 105"), "{shown}");
         assert_eq!(shown.matches("<6 bytes>").count(), 5, "{shown}");

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, advance};
 use tower_idempotency::{
     Fingerprint, MemoryStore, Mismatch, RecordKey, StoreErrorKind, StoreVerb,
-    store::{Binding, Caller, Claim, Claimed, Finished, Front, Issue, Operator, Release, Settlement, Store},
+    store::{Binding, Caller, Claim, Claimed, Finished, Front, Issue, Operator, Origin, Release, Settlement, Store},
     testing::{Faults, FaultyStore, ManualClock, suite},
 };
 
@@ -58,7 +58,7 @@ async fn granted(store: &impl Store, claim: &Claim) {
 }
 
 async fn replays(store: &impl Store, key: &RecordKey, payload: &'static str) {
-    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some(payload.into())));
+    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some(payload.into()), Origin::NONE));
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +122,7 @@ async fn a_spent_token_is_bound_in_the_front_too() {
     store.settle(&key(), &Settlement::new(first.claimant, None, HOUR)).await.unwrap();
     for _ in 0..3 {
         let again = token_claim(&ann);
-        assert_eq!(store.claim(&key(), &again).await.unwrap(), Claimed::Settled(None));
+        assert_eq!(store.claim(&key(), &again).await.unwrap(), Claimed::Settled(None, Origin::NONE));
         let stranger = token_claim(&bob);
         assert_eq!(store.claim(&key(), &stranger).await.unwrap(), Claimed::Foreign);
         assert_eq!(store.claim(&key(), &claim()).await.unwrap(), Claimed::Foreign);

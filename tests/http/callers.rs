@@ -3,7 +3,7 @@
 use axum::{
     Extension, Router,
     body::Body,
-    http::{Request, StatusCode},
+    http::{HeaderMap, Request, StatusCode},
     routing::post,
 };
 use tower::{Layer, ServiceExt, service_fn};
@@ -47,8 +47,11 @@ fn replay(number: u32) -> Seen {
 
 #[tokio::test]
 async fn without_its_optional_scope_a_request_is_its_callers() {
-    let optional: [ScopeExtractor; 2] =
-        [scope::header("X-Tenant").optional(), scope::from_key(key::query("tenant")).optional()];
+    let optional: [ScopeExtractor; 3] = [
+        scope::header("X-Tenant").optional(),
+        scope::from_key(key::query("tenant")).optional(),
+        by_extractor().optional(),
+    ];
     for scope in optional {
         let app = app(layer().scope(scope));
         assert_eq!(send(&app, PATH, &[KEY, ANN], "").await, run(1));
@@ -56,10 +59,18 @@ async fn without_its_optional_scope_a_request_is_its_callers() {
         assert_eq!(send(&app, PATH, &[KEY, ANN], "").await, replay(1));
     }
     // With the scope, the credentials do not count.
-    let app = app(layer().scope(scope::header("X-Tenant").optional()));
-    assert_eq!(send(&app, PATH, &[KEY, ANN, ("x-tenant", "t")], "").await, run(1));
-    assert_eq!(send(&app, PATH, &[KEY, BOB, ("x-tenant", "t")], "").await, replay(1));
-    assert_eq!(send(&app, PATH, &[KEY, BOB], "").await, run(2));
+    for scope in [scope::header("X-Tenant"), by_extractor()] {
+        let app = app(layer().scope(scope.optional()));
+        assert_eq!(send(&app, PATH, &[KEY, ANN, ("x-tenant", "t")], "").await, run(1));
+        assert_eq!(send(&app, PATH, &[KEY, BOB, ("x-tenant", "t")], "").await, replay(1));
+        assert_eq!(send(&app, PATH, &[KEY, BOB], "").await, run(2));
+    }
+}
+
+/// The tenant, as an extractor of Axum's finds it.
+fn by_extractor() -> ScopeExtractor {
+    let tenant = |headers: &HeaderMap| headers.get("x-tenant").map_or("", |tenant| tenant.to_str().unwrap()).to_owned();
+    scope::from_extractor::<HeaderMap, _>(tenant)
 }
 
 #[cfg(feature = "json")]
@@ -73,15 +84,43 @@ async fn a_scope_in_the_body_falls_back_too() {
 
 #[tokio::test]
 async fn content_without_its_optional_scope_is_its_callers() {
-    let app = app(layer().key(key::content()).scope(scope::header("X-Tenant").optional()));
-    assert_eq!(send(&app, PATH, &[ANN], "same").await, run(1));
-    assert_eq!(send(&app, PATH, &[BOB], "same").await, run(2));
-    assert_eq!(send(&app, PATH, &[], "same").await, run(3));
-    assert_eq!(send(&app, PATH, &[("x-tenant", "t")], "same").await, run(4));
-    assert_eq!(send(&app, PATH, &[ANN, ("cookie", "_ga=1")], "same").await, replay(1));
-    assert_eq!(send(&app, PATH, &[BOB], "same").await, replay(2));
-    assert_eq!(send(&app, PATH, &[], "same").await, replay(3));
-    assert_eq!(send(&app, PATH, &[ANN, ("x-tenant", "t")], "same").await, replay(4));
+    for scope in [scope::header("X-Tenant"), by_extractor()] {
+        let app = app(layer().key(key::content()).scope(scope.optional()));
+        assert_eq!(send(&app, PATH, &[ANN], "same").await, run(1));
+        assert_eq!(send(&app, PATH, &[BOB], "same").await, run(2));
+        assert_eq!(send(&app, PATH, &[], "same").await, run(3));
+        assert_eq!(send(&app, PATH, &[("x-tenant", "t")], "same").await, run(4));
+        assert_eq!(send(&app, PATH, &[ANN, ("cookie", "_ga=1")], "same").await, replay(1));
+        assert_eq!(send(&app, PATH, &[BOB], "same").await, replay(2));
+        assert_eq!(send(&app, PATH, &[], "same").await, replay(3));
+        assert_eq!(send(&app, PATH, &[ANN, ("x-tenant", "t")], "same").await, replay(4));
+    }
+}
+
+#[cfg(feature = "json")]
+#[tokio::test]
+async fn content_without_its_optional_scope_in_the_body_is_its_callers() {
+    let merchant = scope::from_key(key::json("/merchant")).optional();
+    let app = app(layer().key(key::content()).scope(merchant));
+    assert_eq!(send(&app, PATH, &[ANN], "{}").await, run(1));
+    assert_eq!(send(&app, PATH, &[BOB], "{}").await, run(2));
+    assert_eq!(send(&app, PATH, &[], "{}").await, run(3));
+    assert_eq!(send(&app, PATH, &[ANN], r#"{"merchant":"m"}"#).await, run(4));
+    assert_eq!(send(&app, PATH, &[ANN], "{}").await, replay(1));
+    assert_eq!(send(&app, PATH, &[BOB], "{}").await, replay(2));
+    assert_eq!(send(&app, PATH, &[], "{}").await, replay(3));
+    assert_eq!(send(&app, PATH, &[BOB], r#"{"merchant":"m"}"#).await, replay(4));
+}
+
+/// A layer that lets requests without a key through finds one in each: none is left unprotected.
+#[tokio::test]
+async fn content_is_there_where_a_key_is_optional() {
+    for key in [key::content(), key::first([key::header("Idempotency-Key"), key::content()])] {
+        let app = app(layer().key(key).optional().unscoped());
+        assert_eq!(send(&app, PATH, &[], "one").await, run(1));
+        assert_eq!(send(&app, PATH, &[], "one").await, replay(1));
+        assert_eq!(send(&app, PATH, &[], "two").await, run(2));
+    }
 }
 
 #[tokio::test]
@@ -143,10 +182,21 @@ async fn an_order_of_another_tenant_is_another_operation() {
 #[tokio::test]
 async fn tenants_by_a_header_in_the_fingerprint() {
     let tenant = http::HeaderName::from_static("x-tenant");
-    let app = app(layer().fingerprint(fingerprint::bytes().with_headers([tenant])).unscoped());
-    assert_eq!(send(&app, PATH, &[KEY, ("x-tenant", "a")], "").await, run(1));
-    assert_eq!(send(&app, PATH, &[KEY, ("x-tenant", "b")], "").await.problem(), "key-reused");
-    assert_eq!(send(&app, PATH, &[KEY, ("x-tenant", "a")], "").await, replay(1));
+    for (fingerprint, content_type, body) in [
+        (fingerprint::bytes(), "text/plain", "content"),
+        #[cfg(feature = "json")]
+        (fingerprint::json(), "application/json", r#"{"id":7}"#),
+        #[cfg(feature = "form")]
+        (fingerprint::form(), "application/x-www-form-urlencoded", "id=7"),
+    ] {
+        let app = app(layer().fingerprint(fingerprint.with_headers([tenant.clone()])).unscoped());
+        let by = async |tenant: &'static str| {
+            send(&app, PATH, &[KEY, ("content-type", content_type), ("x-tenant", tenant)], body).await
+        };
+        assert_eq!(by("a").await, run(1));
+        assert_eq!(by("b").await.problem(), "key-reused", "{content_type}");
+        assert_eq!(by("a").await, replay(1));
+    }
 }
 
 #[tokio::test]
@@ -169,12 +219,18 @@ async fn a_coding_makes_another_request() {
 #[tokio::test]
 async fn credentials_are_not_in_the_store() {
     let store = MemoryStore::new();
-    for scope in [scope::cookie("sid"), scope::header("Authorization"), scope::header("X-Api-Key")] {
+    for scope in [
+        scope::cookie("sid"),
+        scope::header("Authorization"),
+        scope::header("X-Api-Key"),
+        scope::from_key(key::header("Authorization")),
+        scope::from_key(key::first([key::header("X-Api-Key"), key::query("api-key")])),
+    ] {
         let app = app(IdempotencyLayer::new(store.clone()).scope(scope));
         let headers = [KEY, ("authorization", "hunter2"), ("x-api-key", "hunter2"), ("cookie", "sid=hunter2")];
         assert_eq!(send(&app, PATH, &headers, "").await.status, 201);
     }
-    // All three are digests of the same value, and so one scope.
+    // All of them are digests of the same value, and so one scope.
     let records = store.list(Filter::All, None, 9).await.unwrap().entries;
     assert_eq!(records.len(), 1);
     let scope = records[0].key.scope().unwrap().to_owned();

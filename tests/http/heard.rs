@@ -29,7 +29,13 @@ impl Heard {
     /// The same for events down to `most`.
     pub fn listen_to(most: Level) -> (Self, DefaultGuard) {
         let heard = Self { lines: Arc::default(), most };
-        (heard.clone(), tracing::subscriber::set_default(heard))
+        let listening = heard.listen_here();
+        (heard, listening)
+    }
+
+    /// Listens on this thread too.
+    pub fn listen_here(&self) -> DefaultGuard {
+        tracing::subscriber::set_default(self.clone())
     }
 
     pub fn take(&self) -> Vec<String> {

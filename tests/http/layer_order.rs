@@ -1,4 +1,5 @@
-//! Each line of the table in `docs/layers.md`, with the layers of `tower-http`.
+//! Each line of the table in `docs/layers.md`, with the layers of `tower-http`. Those about layers that watch requests or
+//! turn them away are in `layer_order_of_checks.rs`.
 
 use std::{
     io::{Read, Write},
@@ -40,21 +41,25 @@ use tower_idempotency::{IdempotencyLayer, MemoryStore, cors, scope};
 
 use crate::common::{Counter, Seen, post as send, see};
 
-fn layer() -> IdempotencyLayer {
+pub(crate) fn layer() -> IdempotencyLayer {
     IdempotencyLayer::new(MemoryStore::new())
 }
 
 /// A handler that says how often it ran.
-fn counting(runs: &Counter) -> Router {
+pub(crate) fn counting(runs: &Counter) -> Router {
     let runs = runs.clone();
     Router::new().route("/run", post(move |body: String| async move { format!("{} {body}", runs.next()) }))
 }
 
-async fn ask(app: &Router, request: Request) -> Response {
+pub(crate) async fn ask(app: &Router, request: Request) -> Response {
     app.clone().oneshot(request).await.unwrap()
 }
 
-fn with(mut request: Request, name: impl axum::http::header::IntoHeaderName, value: &'static str) -> Request {
+pub(crate) fn with(
+    mut request: Request,
+    name: impl axum::http::header::IntoHeaderName,
+    value: &'static str,
+) -> Request {
     request.headers_mut().insert(name, HeaderValue::from_static(value));
     request
 }

@@ -29,6 +29,10 @@ mod events;
 mod exceptions;
 #[cfg(feature = "axum")]
 mod extractors;
+#[cfg(feature = "sqlite")]
+#[allow(dead_code)]
+#[path = "../sql/folder.rs"]
+mod folder;
 #[cfg(feature = "tracing")]
 mod heard;
 #[cfg(feature = "axum")]
@@ -38,14 +42,19 @@ mod kept_request;
 mod large_answers;
 #[cfg(feature = "axum")]
 mod layer_order;
+#[cfg(all(feature = "axum", feature = "tracing"))]
+mod layer_order_of_checks;
 #[cfg(feature = "testing")]
 mod leftovers;
 #[cfg(feature = "testing")]
 mod lost_claims;
 #[cfg(all(feature = "axum", feature = "testing", feature = "tracing"))]
 mod mistakes;
+#[cfg(all(feature = "axum", feature = "testing", feature = "tracing"))]
+mod mistakes_at_run_time;
 #[cfg(feature = "testing")]
 mod outages;
+mod over_http2;
 mod ownership;
 #[cfg(feature = "testing")]
 mod panics;

@@ -1,6 +1,7 @@
-//! The lines of `docs/mistakes.md` that a warning tells of: one warning for each route and mistake, with the remedy.
+//! The lines of `docs/mistakes.md` about how a service is set up: one warning for each route and mistake, with the remedy.
+//! What goes wrong while it runs is in `mistakes_at_run_time.rs`.
 
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Router,
@@ -12,21 +13,21 @@ use axum::{
 use futures_util::stream;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, Keep, MemoryStore, Operation, Policy, Preset, key,
-    testing::{FaultyStore, ManualClock},
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Preset, TokenLayer, Tokens, key, scope,
+    testing::ManualClock,
 };
 
 use crate::{
-    common::{post as send, see},
+    common::{Counter, post as send, see},
     heard::Heard,
 };
 
-fn layer() -> IdempotencyLayer {
+pub(crate) fn layer() -> IdempotencyLayer {
     IdempotencyLayer::new(MemoryStore::new()).unscoped()
 }
 
 /// Sends the same request twice; gives the statuses, and what was heard.
-async fn twice(app: Router, request: impl Fn() -> Request<Body>) -> (Vec<StatusCode>, Vec<String>) {
+pub(crate) async fn twice(app: Router, request: impl Fn() -> Request<Body>) -> (Vec<StatusCode>, Vec<String>) {
     let (heard, _listening) = Heard::listen();
     let mut statuses = Vec::new();
     for _ in 0..2 {
@@ -35,7 +36,7 @@ async fn twice(app: Router, request: impl Fn() -> Request<Body>) -> (Vec<StatusC
     (statuses, heard.take())
 }
 
-fn assert_one(heard: &[String], route: &str, remedy: &str) {
+pub(crate) fn assert_one(heard: &[String], route: &str, remedy: &str) {
     assert_eq!(heard.len(), 1, "{heard:#?}");
     assert!(heard[0].starts_with("WARN") && heard[0].contains(remedy), "{heard:#?}");
     assert!(
@@ -44,11 +45,11 @@ fn assert_one(heard: &[String], route: &str, remedy: &str) {
     );
 }
 
-fn order() -> Request<Body> {
+pub(crate) fn order() -> Request<Body> {
     send("/orders", "k", "")
 }
 
-fn app<R: IntoResponse + Send + 'static>(
+pub(crate) fn app<R: IntoResponse + Send + 'static>(
     layer: IdempotencyLayer,
     answer: impl Fn() -> R + Clone + Send + Sync + 'static,
 ) -> Router {
@@ -115,47 +116,6 @@ async fn head_of_a_protected_get() {
     assert_one(&heard, "/orders", "route `HEAD` to something that does not write");
 }
 
-/// It blocks for real: there is no clock that could be turned.
-#[tokio::test]
-async fn a_handler_that_blocks_past_its_lease() {
-    let block = |then_waits: bool| {
-        post(move || async move {
-            thread::sleep(Duration::from_millis(60));
-            if then_waits {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            "done"
-        })
-    };
-    for then_waits in [false, true] {
-        let app = Router::new().route("/orders", block(then_waits)).layer(layer().lease(Duration::from_millis(20)));
-        let (statuses, heard) = twice(app, order).await;
-        assert_eq!(statuses, [200, 200]);
-        assert_one(&heard, "/orders", "`tokio::task::spawn_blocking`");
-    }
-}
-
-#[test]
-fn leftovers_that_nobody_waits_for() {
-    let (heard, _listening) = Heard::listen();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let store = MemoryStore::new();
-    let layer = IdempotencyLayer::new(store.clone()).unscoped();
-    let app = Router::new().route("/orders", post(std::future::pending::<String>)).layer(layer);
-    runtime.block_on(async {
-        let left = tokio::time::timeout(Duration::from_millis(50), app.oneshot(order())).await;
-        assert!(left.is_err(), "its client has left");
-        tokio::task::yield_now().await;
-    });
-    assert_eq!(heard.take(), [""; 0]);
-    drop(runtime);
-    assert_one(&heard.take(), "/orders", "await `Leftovers::drained()`");
-    // A memory store that goes with the runtime is told of as well.
-    drop(store);
-    let heard = heard.take();
-    assert!(heard.len() == 1 && heard[0].contains("a memory store was dropped"), "{heard:?}");
-}
-
 #[test]
 fn a_policy_after_what_it_replaces() {
     let (heard, _listening) = Heard::listen();
@@ -173,16 +133,6 @@ fn a_policy_after_what_it_replaces() {
 #[should_panic(expected = "a retention of 0ns")]
 fn a_retention_of_nothing() {
     drop(layer().retention(Duration::ZERO));
-}
-
-#[tokio::test]
-async fn what_the_layer_is_told_to_risk_is_told_each_time() {
-    let store = FaultyStore::new(MemoryStore::new());
-    store.faults().on_all().fail(tower_idempotency::StoreErrorKind::Unavailable);
-    let open = IdempotencyLayer::new(store).unscoped().fail_open();
-    let (statuses, heard) = twice(app(open, || "done"), order).await;
-    assert_eq!(statuses, [200, 200]);
-    assert!(heard.iter().filter(|line| line.contains("let through unprotected")).count() == 2, "{heard:?}");
 }
 
 #[tokio::test]
@@ -225,4 +175,62 @@ fn a_preset_after_a_policy_replaces_nothing() {
     let ours = Preset::new(|layer| layer.key(key::header("X-Id")).policy(Policy::at_most_once()));
     drop(IdempotencyLayer::new(MemoryStore::builder().clock(ManualClock::new()).build()).preset(ours));
     assert_eq!(heard.take(), [""; 0]);
+}
+
+/// A 401 from inside says that a used token is all that a replay asks for.
+#[tokio::test]
+async fn authentication_inside_the_layer_of_tokens() {
+    let tokens = Tokens::new(MemoryStore::new());
+    let app = |layer: TokenLayer| Router::new().route("/orders", post(async || StatusCode::UNAUTHORIZED)).layer(layer);
+    let token = tokens.issue("order", None).await.unwrap();
+    let ask = || Request::post("/orders").header("X-Submit-Token", token.as_str()).body(Body::empty()).unwrap();
+    let replays = || tokens.layer("order").on_duplicate(OnDuplicate::Replay);
+    let (statuses, heard) = twice(app(replays()), ask).await;
+    assert_eq!(statuses, [401, 401]);
+    assert_one(&heard, "order", "bind the tokens with `.principal(..)`");
+    for silent in [tokens.layer("order"), replays().principal(scope::header("X-User").optional())] {
+        assert_eq!(twice(app(silent), ask).await.1, [""; 0]);
+    }
+}
+
+/// What nobody can see runs a second time, and without a word: the guide has to tell of it.
+#[tokio::test]
+async fn what_nobody_can_see_is_in_the_guide() {
+    let guide = include_str!("../../docs/mistakes.md");
+    let (unseen, _) = guide.split_once("# What is told").unwrap();
+    let runs = Counter::default();
+    let handler = |runs: &Counter| {
+        let runs = runs.clone();
+        post(async move || runs.next().to_string())
+    };
+    let key = |key| send("/orders", key, "");
+
+    assert!(unseen.contains("**A key that is drawn anew for every try.**"));
+    let anew = Router::new().route("/orders", handler(&runs)).layer(layer());
+    assert_eq!(silently([(&anew, key("k1")), (&anew, key("k2"))]).await, ["1", "2"]);
+
+    assert!(unseen.contains("**`MemoryStore` in two processes.**"));
+    let process = |runs: &Counter| Router::new().route("/orders", handler(runs)).layer(layer());
+    assert_eq!(silently([(&process(&runs), order()), (&process(&runs), order())]).await, ["3", "4"]);
+
+    assert!(unseen.contains("**`.layer(..)` before `.route(..)`.**"));
+    let before = Router::new().route("/other", get(async || ())).layer(layer()).route("/orders", handler(&runs));
+    assert_eq!(silently([(&before, order()), (&before, order())]).await, ["5", "6"]);
+
+    assert!(unseen.contains("**A `GET` that writes.**"));
+    let writes = runs.clone();
+    let reads = Router::new().route("/orders", get(async move || writes.next().to_string())).layer(layer());
+    let get = || Request::get("/orders").header("Idempotency-Key", "k").body(Body::empty()).unwrap();
+    assert_eq!(silently([(&reads, get()), (&reads, get())]).await, ["7", "8"]);
+}
+
+/// What these requests are answered, and that nothing is heard.
+async fn silently<const N: usize>(requests: [(&Router, Request<Body>); N]) -> [String; N] {
+    let (heard, _listening) = Heard::listen();
+    let mut answers = [const { String::new() }; N];
+    for (answer, (app, request)) in answers.iter_mut().zip(requests) {
+        *answer = see(app.clone().oneshot(request).await.unwrap()).await.body;
+    }
+    assert_eq!(heard.take(), [""; 0]);
+    answers
 }

@@ -5,7 +5,9 @@ use std::{convert::Infallible, time::Duration};
 use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, service_fn};
-use tower_idempotency::{AfterCrash, IdempotencyLayer, Leftovers, MemoryStore, Policy};
+use tower_idempotency::{
+    AfterCrash, ConsumerLayer, Fingerprint, IdempotencyLayer, Leftovers, MemoryStore, Policy, Tokens,
+};
 
 fn layer() -> IdempotencyLayer {
     IdempotencyLayer::new(MemoryStore::new())
@@ -25,6 +27,32 @@ fn a_retention_of_nothing() {
 #[should_panic(expected = "a retention of 999µs remembers nothing")]
 fn a_retention_of_nothing_in_a_policy() {
     drop(Policy::reject().retention(Duration::from_micros(999)));
+}
+
+#[test]
+#[should_panic(expected = "a lease of 0ns lapses at once")]
+fn a_lease_of_nothing() {
+    drop(layer().lease(Duration::ZERO));
+}
+
+#[test]
+#[should_panic(expected = "a lease of 999µs lapses at once")]
+fn a_lease_of_nothing_in_a_policy() {
+    drop(Policy::reject().lease(Duration::from_micros(999)));
+}
+
+#[test]
+#[should_panic(expected = "a lease of 0ns lapses at once")]
+fn a_lease_of_nothing_for_tokens() {
+    drop(Tokens::new(MemoryStore::new()).layer("order").lease(Duration::ZERO));
+}
+
+#[test]
+#[should_panic(expected = "a lease of 0ns lapses at once")]
+fn a_lease_of_nothing_for_messages() {
+    let key = |order: &String| order.clone();
+    let layer = ConsumerLayer::with_fingerprint(MemoryStore::new(), "payouts", key, |_| Fingerprint::OFF);
+    drop(layer.lease(Duration::ZERO));
 }
 
 #[test]

@@ -8,7 +8,9 @@ use axum::{
     http::{Response, StatusCode},
 };
 use futures_util::{StreamExt, stream};
+use http_body::Body as _;
 use http_body_util::BodyExt;
+use tokio::time::Instant;
 use tower::{Layer, service_fn};
 use tower_idempotency::{IdempotencyLayer, Keep, MemoryStore, Policy, RequestBody, fingerprint, key, scope};
 
@@ -86,6 +88,46 @@ async fn a_body_that_breaks_is_kept_where_failures_are_or_the_handler_says_so() 
         lab.send(upload(broken())).await;
         assert_eq!(lab.record().await, KEPT);
     }
+}
+
+/// Three bytes, and nothing more.
+fn stalled() -> Body {
+    Body::from_stream(stream::iter([Ok::<_, io::Error>(Bytes::from_static(b"abc"))]).chain(stream::pending()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stands_still_is_a_failure_whatever_the_handler_answers() {
+    let timeout = Duration::from_secs(10);
+    let lab = Lab::reading(|layer| streaming(layer).body_timeout(timeout), count);
+    let asked = Instant::now();
+    assert_eq!(see(lab.send(upload(stalled())).await).await, Seen::first(200, "broke behind 3"));
+    assert_eq!(asked.elapsed(), timeout);
+    assert_eq!(lab.record().await, RELEASED);
+    assert_eq!(see(lab.send(upload(Body::from("whole"))).await).await, Seen::first(200, "5 bytes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_is_told_once_that_the_body_stands_still() {
+    let lab = Lab::reading(streaming, |_, request| async move {
+        let mut body = request.into_body();
+        body.frame().await.unwrap().unwrap();
+        let error = body.frame().await.unwrap().unwrap_err().into_inner();
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        assert!(body.is_end_stream() && body.frame().await.is_none());
+        format!("{kind:?}")
+    });
+    assert_eq!(see(lab.send(upload(stalled())).await).await, Seen::first(200, "Some(TimedOut)"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_may_be_slow() {
+    let lab = Lab::reading(|layer| streaming(layer).body_timeout(Duration::from_secs(10)), count);
+    let slow = stream::iter(0..9).then(|_| async {
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        Ok::<_, io::Error>(Bytes::from_static(b"abc"))
+    });
+    assert_eq!(see(lab.send(upload(Body::from_stream(slow))).await).await, Seen::first(200, "27 bytes"));
+    assert_eq!(lab.record().await, KEPT);
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 #[macro_use]
 mod stores;
 
+#[cfg(feature = "axum")]
+mod child_keys;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[allow(dead_code)]
 #[path = "../sql/folder.rs"]

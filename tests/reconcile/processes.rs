@@ -13,7 +13,7 @@ use std::{
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    Once, Payload, Policy, Reconciler,
+    MemoryStore, Once, Operation, Payload, Policy, Reconciler,
     reconcile::{Resolution, Sweep},
     run::RunError,
     store::{Filter, Operator},
@@ -127,11 +127,13 @@ fn found_out(key: &str) -> Resolution {
 async fn each_is_asked_about_once(shared: &Shared) {
     begun_by_the_dead(shared).await;
     let asked = Arc::new(Mutex::new(HashMap::<String, u32>::new()));
+    let child_keys = Arc::new(Mutex::new(HashMap::<String, Option<String>>::new()));
     let mut reconcilers = Vec::new();
     for _ in 0..3 {
-        let asked = asked.clone();
+        let (asked, child_keys) = (asked.clone(), child_keys.clone());
         let ask = move |abandoned: tower_idempotency::reconcile::Abandoned| {
             let key = abandoned.key().key().to_owned();
+            child_keys.lock().unwrap().insert(key.clone(), abandoned.child_key("bank"));
             *asked.lock().unwrap().entry(key.clone()).or_default() += 1;
             async move {
                 sleep(LEASE * 2).await;
@@ -154,6 +156,15 @@ async fn each_is_asked_about_once(shared: &Shared) {
     assert_eq!((total.settled, total.released, total.left), (3, 3, 3));
     let asked = asked.lock().unwrap().clone();
     assert!(asked.len() == PAYMENTS && asked.values().all(|&times| times == 1), "{asked:?}");
+
+    // Those that the dead have shown to the bank.
+    let elsewhere = payments(Arc::new(MemoryStore::new()));
+    for number in 0..PAYMENTS {
+        let number = number.to_string();
+        let tell = |operation: Operation| async move { Ok::<_, String>(operation.child_key("bank")) };
+        let shown = elsewhere.run(&number, tell).await.unwrap();
+        assert_eq!(child_keys.lock().unwrap()[&number], Some(shown));
+    }
 
     let payments = payments(connect(&shared.url).await);
     for number in 0..PAYMENTS {

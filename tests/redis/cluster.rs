@@ -13,7 +13,7 @@ use redis::cluster::ClusterClient;
 use tokio::time::timeout;
 use tower_idempotency::{
     RecordKey, RedisStore, StoreErrorKind,
-    store::{Claimed, Filter, Finished, Operator, Settlement, State, Store},
+    store::{Claimed, Filter, Finished, Operator, Origin, Settlement, State, Store},
     testing::suite,
 };
 
@@ -72,7 +72,7 @@ async fn records_are_spread() {
         let payload = Some(vec![b'x'; if n % 2 == 0 { 10 } else { 65_536 }].into());
         let settlement = Settlement::new(first.claimant, payload.clone(), MINUTE);
         assert!(matches!(store.settle(&key, &settlement).await.unwrap(), Finished::Done));
-        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(payload));
+        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(payload, Origin::NONE));
     }
     for master in nodes.masters() {
         let records: usize = master.tell("DBSIZE").trim_start_matches(':').trim().parse().unwrap();
@@ -170,7 +170,7 @@ async fn a_slot_moves() {
     nodes.finish_move(moving, from, to).await;
     replays(&store, &kept).await;
     replays(&store, &beside[1]).await;
-    assert_eq!(store.claim(&beside[0], &claim()).await.unwrap(), Claimed::Settled(large.payload));
+    assert_eq!(store.claim(&beside[0], &claim()).await.unwrap(), Claimed::Settled(large.payload, Origin::NONE));
     settled(&store, &beside[2]).await;
     assert_eq!(store.stats().await.unwrap().settled, 4);
 }
@@ -195,7 +195,7 @@ async fn a_master_dies() {
     for key in &lost {
         eventually("a replica takes over", async || match store.claim(key, &claim()).await {
             Ok(claimed) => {
-                assert_eq!(claimed, Claimed::Settled(Some("kept".into())));
+                assert_eq!(claimed, Claimed::Settled(Some("kept".into()), Origin::NONE));
                 true
             }
             Err(error) => {

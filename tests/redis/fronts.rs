@@ -34,7 +34,7 @@ async fn redis_in_front_of_another_store() {
 mod before_sqlite {
     use tower_idempotency::{
         RecordKey, SqliteStore,
-        store::{Claimed, Committed, Entered, TransactionalStore},
+        store::{Claimed, Committed, Entered, Origin, TransactionalStore},
     };
 
     use super::*;
@@ -71,7 +71,7 @@ mod before_sqlite {
 
     async fn refused(store: &impl TransactionalStore, key: &RecordKey) {
         match store.enter(key, &claim()).await.unwrap() {
-            Entered::Refused(claimed) => assert_eq!(claimed, Claimed::Settled(Some("kept".into()))),
+            Entered::Refused(claimed) => assert_eq!(claimed, Claimed::Settled(Some("kept".into()), Origin::NONE)),
             entered => panic!("{entered:?}"),
         }
     }

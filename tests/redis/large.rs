@@ -8,7 +8,7 @@ use redis::{
 };
 use tower_idempotency::{
     RecordKey, RedisStore, StoreErrorKind,
-    store::{Binding, Claim, Claimed, Finished, Issue, Operator, Settlement, State, Store},
+    store::{Binding, Claim, Claimed, Finished, Issue, Operator, Origin, Settlement, State, Store},
 };
 
 use crate::{MINUTE, claim, granted, key, server::Server};
@@ -60,7 +60,10 @@ async fn they_are_kept_with_all_that_belongs_to_the_record() {
                 assert!(after.expires_in <= MINUTE && after.expires_in > MINUTE / 2);
                 let mut again = claim();
                 again.issued = first.issued.clone();
-                assert_eq!(store.claim(&key, &again).await.unwrap(), Claimed::Settled(settlement.payload.clone()));
+                assert_eq!(
+                    store.claim(&key, &again).await.unwrap(),
+                    Claimed::Settled(settlement.payload.clone(), Origin::NONE)
+                );
             }
         }
     }
@@ -85,7 +88,10 @@ async fn a_settlement_that_is_refused_leaves_no_draft() {
     done(&store, &key("a"), &large(&first, 65_536)).await;
     // What was settled with first stays.
     assert!(matches!(store.settle(&key("a"), &large(&first, 4096)).await.unwrap(), Finished::AlreadyDone));
-    assert_eq!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Settled(large(&first, 65_536).payload));
+    assert_eq!(
+        store.claim(&key("a"), &claim()).await.unwrap(),
+        Claimed::Settled(large(&first, 65_536).payload, Origin::NONE)
+    );
     assert!(drafts(&server).await.is_empty());
 }
 
@@ -122,7 +128,7 @@ async fn settlements_at_once_do_not_mix() {
             kept.extend(racer.await.unwrap());
         }
         assert_eq!(kept.len(), 1);
-        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(kept.remove(0)));
+        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(kept.remove(0), Origin::NONE));
     }
     assert!(drafts(&server).await.is_empty());
 }
@@ -213,7 +219,7 @@ async fn an_answer_that_no_server_takes_is_too_large() {
         assert_eq!((error.kind(), error.is_temporary()), (StoreErrorKind::TooLarge, false), "{size}: {error:?}");
         assert!(error.is_without_effect() && error.to_string().contains("response_limit"), "{size}: {error:?}");
         done(&store, &key, &Settlement::new(first.claimant, None, MINUTE)).await;
-        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(None));
+        assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(None, Origin::NONE));
     }
     assert_eq!(connections(&server), before + 1);
     assert!(drafts(&server).await.is_empty());
@@ -267,7 +273,7 @@ async fn a_user_who_may_not_rename_settles_all_the_same() {
             granted(&store, &key, &first).await;
             done(&store, &key, &large(&first, size)).await;
             let replayed = store.claim(&key, &claim()).await.unwrap();
-            assert_eq!(replayed, Claimed::Settled(large(&first, size).payload), "{size} without {right}");
+            assert_eq!(replayed, Claimed::Settled(large(&first, size).payload, Origin::NONE), "{size} without {right}");
         }
     }
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use tower_idempotency::{
     RecordKey, RedisStore,
-    store::{Claim, Claimed, Finished, Granted, Release, Settlement, Store},
+    store::{Claim, Claimed, Finished, Granted, Origin, Release, Settlement, Store},
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -65,5 +65,5 @@ async fn settled(store: &RedisStore, key: &RecordKey) -> Claim {
 }
 
 async fn replays(store: &impl Store, key: &RecordKey) {
-    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into())));
+    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into()), Origin::NONE));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tower_idempotency::{
     RedisStore, StoreErrorKind,
-    store::{Binding, Claimed, Finished, Issue, Issued, Operator, Renewed, Store},
+    store::{Binding, Claimed, Finished, Issue, Issued, Operator, Origin, Renewed, Store},
 };
 
 use crate::{MINUTE, claim, granted, key, release, replays, server::Server, settled, settlement};
@@ -126,7 +126,7 @@ async fn a_server_that_loads_its_data_is_away_for_so_long() {
     for _ in 0..200 {
         match store.claim(&key("7"), &claim()).await {
             Ok(claimed) => {
-                assert_eq!(claimed, Claimed::Settled(Some("kept".into())));
+                assert_eq!(claimed, Claimed::Settled(Some("kept".into()), Origin::NONE));
                 assert!(loading, "nobody saw it load");
                 return;
             }

@@ -18,7 +18,7 @@ use redis::{
 use tokio::time::{Instant, sleep};
 use tower_idempotency::{
     RecordKey, RedisStore,
-    store::{Claim, Claimed, Filter, Operator, Settlement, Store},
+    store::{Claim, Claimed, Filter, Operator, Origin, Settlement, Store},
 };
 
 use crate::{granted, key, server::Server};
@@ -116,7 +116,7 @@ async fn a_duplicate_is_told_that_it_runs_or_what_it_came_to() {
         let claimed = other.claim(&key(&name), &once()).await.unwrap();
         let is_true = match &claimed {
             Claimed::Running { left, .. } => *left <= Duration::from_secs(30),
-            claimed => *claimed == Claimed::Settled(Some("paid".into())),
+            claimed => *claimed == Claimed::Settled(Some("paid".into()), Origin::NONE),
         };
         assert!(is_true, "after {after} commands: {claimed:?}");
     }

@@ -13,7 +13,7 @@ use std::{
 
 use tower_idempotency::{
     RecordKey,
-    store::{Claim, Claimed, Finished, Operator, Release, Settlement},
+    store::{Claim, Claimed, Finished, Operator, Origin, Release, Settlement},
 };
 
 const TASKS: usize = 50;
@@ -50,7 +50,7 @@ pub(crate) async fn expired(store: &impl Operator, key: &RecordKey) {
 }
 
 pub(crate) async fn replays(store: &impl Operator, key: &RecordKey) {
-    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into())));
+    assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into()), Origin::NONE));
 }
 
 /// 50 tasks on 200 keys, as two processes: each key runs once, though every third run is released first, and nobody
@@ -116,7 +116,7 @@ async fn attempt<S: Operator>(store: &S, key: &RecordKey, name: usize, runs: &At
             store.changed(key, holder, MINUTE).await.unwrap();
             false
         }
-        Claimed::Settled(payload) => {
+        Claimed::Settled(payload, _) => {
             assert_eq!(payload, Some("kept".into()));
             true
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tower_idempotency::{
     StoreErrorKind,
-    store::{Claimed, Finished, Operator, Settlement},
+    store::{Claimed, Finished, Operator, Origin, Settlement},
 };
 
 use crate::races::{MINUTE, claim, key};
@@ -18,7 +18,7 @@ pub(crate) async fn an_answer_of<S: Operator>(store: &S, bytes: usize) {
     assert!(!error.is_temporary() && error.is_without_effect(), "{error:?}");
     assert!(error.to_string().contains("response_limit"), "{error}");
     assert!(matches!(store.settle(&key, &settle(None)).await.unwrap(), Finished::Done));
-    assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(None));
+    assert_eq!(store.claim(&key, &claim()).await.unwrap(), Claimed::Settled(None, Origin::NONE));
     store.forget(&key).await.unwrap();
 }
 

@@ -10,8 +10,8 @@
 //! - the identities that gateways set, and that stay the same from request to request: `X-Forwarded-User`,
 //!   `X-Auth-Request-User`, `Remote-User`, `X-Amzn-Oidc-Identity`, `X-Goog-Authenticated-User-Id` and
 //!   `Cf-Access-Authenticated-User-Email`;
-//! - the cookies, as a set of pairs, except beside an `Authorization` of another scheme than `Basic`, and without those that
-//!   tell no session or are renewed by themselves: `_ga`, `_ga_*`, `_gid`, `_gcl_*`, `_fbp`, `_hj*`, `_clck`, `_clsk`,
+//! - the cookies, as a set of pairs, except beside an `Authorization` of another scheme than `Basic` (they do count beside one
+//!   that is empty, or only `Bearer`, `Bearer null` or `Bearer undefined`), and without those that tell no session or are renewed by themselves: `_ga`, `_ga_*`, `_gid`, `_gcl_*`, `_fbp`, `_hj*`, `_clck`, `_clsk`,
 //!   `AWSALB`, `AWSALBCORS`, `AWSALBTG`, `AWSALBTGCORS`, `__cf_bm`, `__cflb`, `cf_clearance`, `_cfuvid`, `ARRAffinity*`,
 //!   `OptanonConsent`, `XSRF-TOKEN`, `csrftoken`, `_csrf` and `csrf_token`.
 //!

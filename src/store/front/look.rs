@@ -23,7 +23,7 @@ impl<F: Operator, S: Operator> Front<F, S> {
             return None;
         }
         match judge(Some(&head(&record)), claim, 0) {
-            Verdict::Settled => Some(Claimed::Settled(record.payload)),
+            Verdict::Settled(origin) => Some(Claimed::Settled(record.payload, origin)),
             Verdict::Mismatch(what) => Some(Claimed::Mismatch(what)),
             Verdict::Foreign => Some(Claimed::Foreign),
             _ => None,
@@ -36,7 +36,9 @@ impl<F: Operator, S: Operator> Front<F, S> {
     /// the front is claimed first, for one limit of its own clock, then the record is read, and then the front's claim is
     /// settled, which fails once the limit is over. What was read is less than a limit old by then, and so much is taken off.
     pub(super) async fn keep(&self, key: &RecordKey, claim: &Claim, claimed: &Claimed) {
-        if !matches!(claimed, Claimed::Settled(_)) || self.rest.is_on() || self.at_most <= self.limit {
+        // A copy's origin is that of the claim which makes it.
+        let is_told = matches!(claimed, Claimed::Settled(_, origin) if *origin == claim.origin());
+        if !is_told || self.rest.is_on() || self.at_most <= self.limit {
             return;
         }
         let Some(_turn) = self.filling.enter(key) else { return };
@@ -49,7 +51,7 @@ impl<F: Operator, S: Operator> Front<F, S> {
         let Ok(Ok(Some(record))) = timeout_at(end, self.behind.inspect(key)).await else { return };
         // It may be another record by now.
         let life = self.at_most.min(record.expires_in).saturating_sub(self.limit);
-        if life.is_zero() || judge(Some(&head(&record)), claim, 0) != Verdict::Settled {
+        if life.is_zero() || judge(Some(&head(&record)), claim, 0) != Verdict::Settled(claim.origin()) {
             return;
         }
         let settlement = Settlement::new(copy.claimant, record.payload, life);

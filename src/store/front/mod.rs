@@ -29,7 +29,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// use std::time::Duration;
 /// use tower_idempotency::{
 ///     MemoryStore, RecordKey,
-///     store::{Claim, Claimed, Front, Operator, Settlement, Store},
+///     store::{Claim, Claimed, Front, Operator, Origin, Settlement, Store},
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -47,7 +47,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// // The first duplicate goes through to the store behind; those that follow do not.
 /// for _ in 0..100 {
-///     assert_eq!(store.claim(&key, &Claim::new(lease, day)).await?, Claimed::Settled(Some("paid".into())));
+///     assert_eq!(store.claim(&key, &Claim::new(lease, day)).await?, Claimed::Settled(Some("paid".into()), Origin::NONE));
 ///     assert_eq!(front.stats().await?.settled, 1);
 /// }
 /// # Ok(())

@@ -38,7 +38,7 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, Settlement, Store}};
+/// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, Origin, Settlement, Store}};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,7 +51,7 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 /// store.settle(&key, &Settlement::new(first.claimant, Some("paid".into()), day)).await?;
 ///
 /// let again = store.claim(&key, &Claim::new(lease, day)).await?;
-/// assert_eq!(again, Claimed::Settled(Some("paid".into())));
+/// assert_eq!(again, Claimed::Settled(Some("paid".into()), Origin::NONE));
 /// # Ok(())
 /// # }
 /// ```

@@ -1,27 +1,62 @@
 use crate::value::{StoreError, StoreErrorKind};
 
-/// What `connect` takes, and the feature that each needs beside `redis`.
-const SCHEMES: [(&str, Option<&str>); 11] = [
-    ("redis", None),
-    ("valkey", None),
-    ("unix", None),
-    ("redis+unix", None),
-    ("valkey+unix", None),
-    ("rediss", TLS),
-    ("valkeys", TLS),
-    ("redis-cluster", CLUSTER),
-    ("rediss-cluster", CLUSTER),
-    ("redis-sentinel", SENTINEL),
-    ("rediss-sentinel", SENTINEL),
-];
+/// Which features a URL may need.
+#[derive(Clone, Copy)]
+struct Features {
+    tls: bool,
+    cluster: bool,
+    sentinel: bool,
+}
 
-const TLS: Option<&str> = if cfg!(feature = "redis-tls") { None } else { Some("redis-tls") };
-const CLUSTER: Option<&str> = if cfg!(feature = "redis-cluster") { None } else { Some("redis-cluster") };
-const SENTINEL: Option<&str> = if cfg!(feature = "redis-sentinel") { None } else { Some("redis-sentinel") };
+impl Features {
+    /// Those that are switched on.
+    const OURS: Self = Self {
+        tls: cfg!(feature = "redis-tls"),
+        cluster: cfg!(feature = "redis-cluster"),
+        sentinel: cfg!(feature = "redis-sentinel"),
+    };
+    const NONE: Self = Self { tls: false, cluster: false, sentinel: false };
+    const TLS: Self = Self { tls: true, ..Self::NONE };
+    const CLUSTER: Self = Self { cluster: true, ..Self::NONE };
+    const SENTINEL: Self = Self { sentinel: true, ..Self::NONE };
+
+    const fn and_tls(self) -> Self {
+        Self { tls: true, ..self }
+    }
+
+    /// The names of those that are needed and not there.
+    fn missing(self, there: Self) -> Vec<&'static str> {
+        let features = [
+            (self.cluster && !there.cluster, "redis-cluster"),
+            (self.sentinel && !there.sentinel, "redis-sentinel"),
+            (self.tls && !there.tls, "redis-tls"),
+        ];
+        features.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, name)| name).collect()
+    }
+}
+
+/// What `connect` takes, and what each needs beside the feature `redis`.
+const SCHEMES: [(&str, Features); 11] = [
+    ("redis", Features::NONE),
+    ("valkey", Features::NONE),
+    ("unix", Features::NONE),
+    ("redis+unix", Features::NONE),
+    ("valkey+unix", Features::NONE),
+    ("rediss", Features::TLS),
+    ("valkeys", Features::TLS),
+    ("redis-cluster", Features::CLUSTER),
+    ("rediss-cluster", Features::CLUSTER.and_tls()),
+    ("redis-sentinel", Features::SENTINEL),
+    ("rediss-sentinel", Features::SENTINEL.and_tls()),
+];
 
 /// Refuses a URL whose scheme is none of Redis, or needs a feature that is not there. What is said of it has no more than
 /// its scheme, since a password may stand in the rest.
 pub(super) fn check(url: &str) -> Result<(), StoreError> {
+    check_with(url, Features::OURS)
+}
+
+fn check_with(url: &str, there: Features) -> Result<(), StoreError> {
     let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
     let scheme = match url.split_once("://") {
         Some((scheme, _)) => scheme,
@@ -29,14 +64,12 @@ pub(super) fn check(url: &str) -> Result<(), StoreError> {
         None if url.starts_with("unix:") => return Ok(()),
         None => return refuse("the URL of Redis has no scheme: it begins with `redis://`, for example".into()),
     };
-    let Some((scheme, missing)) = SCHEMES.into_iter().find(|(known, _)| *known == scheme) else {
+    let Some((scheme, needed)) = SCHEMES.into_iter().find(|(known, _)| *known == scheme) else {
         return refuse(
             "the URL of Redis has a scheme that is not known: it begins with `redis://`, for example".into(),
         );
     };
-    let encrypted = if scheme.starts_with("rediss") { TLS } else { None };
-    let missing: Vec<_> = [missing, encrypted.filter(|_| missing != TLS)].into_iter().flatten().collect();
-    match *missing {
+    match *needed.missing(there) {
         [] => Ok(()),
         [feature] => refuse(format!("a URL of `{scheme}://` needs the feature `{feature}`")),
         [one, other, ..] => refuse(format!("a URL of `{scheme}://` needs the features `{one}` and `{other}`")),
@@ -63,21 +96,26 @@ mod tests {
 
     #[test]
     fn a_url_whose_feature_is_missing_is_told_which() {
-        let schemes = [
-            ("rediss", &[TLS][..]),
-            ("valkeys", &[TLS]),
-            ("redis-cluster", &[CLUSTER]),
-            ("rediss-cluster", &[CLUSTER, TLS]),
-            ("redis-sentinel", &[SENTINEL]),
-            ("rediss-sentinel", &[SENTINEL, TLS]),
-        ];
-        for (scheme, features) in schemes {
-            let refusal = refusal(&format!("{scheme}://user:secret@host"));
-            let missing: Vec<_> = features.iter().flatten().collect();
-            assert_eq!(refusal.is_none(), missing.is_empty(), "{scheme}");
+        let told = |scheme: &str, there| {
+            let refusal =
+                check_with(&format!("{scheme}://user:secret@host"), there).err().map(|error| error.to_string());
             let told = refusal.unwrap_or_default();
-            assert!(missing.iter().all(|feature| told.contains(&format!("`{feature}`"))), "{told}");
+            told.strip_prefix(&format!("a URL of `{scheme}://` needs the ")).unwrap_or(&told).to_owned()
+        };
+        for (scheme, needed) in [
+            ("rediss", "feature `redis-tls`"),
+            ("valkeys", "feature `redis-tls`"),
+            ("redis-cluster", "feature `redis-cluster`"),
+            ("rediss-cluster", "features `redis-cluster` and `redis-tls`"),
+            ("redis-sentinel", "feature `redis-sentinel`"),
+            ("rediss-sentinel", "features `redis-sentinel` and `redis-tls`"),
+        ] {
+            assert_eq!(told(scheme, Features::NONE), needed);
+            assert_eq!(told(scheme, Features { tls: true, cluster: true, sentinel: true }), "");
         }
+        assert_eq!(told("rediss-cluster", Features::CLUSTER), "feature `redis-tls`");
+        assert_eq!(told("rediss-sentinel", Features::TLS), "feature `redis-sentinel`");
+        assert_eq!(told("redis", Features::NONE), "");
     }
 
     #[test]

@@ -85,7 +85,8 @@ async fn a_released_token_belongs_to_its_caller(lab: &Lab<'_>) {
     );
 }
 
-/// The origin is what the first claim of a record brought, whatever later claims bring and however they end.
+/// The origin is what the first claim of a record brought, whatever later claims bring and however they end. Duplicates are
+/// told it too.
 async fn the_origin_is_the_first_claims(lab: &Lab<'_>) {
     let store = lab.store().await;
     for first in [anonymous(), Claim { caller: ann(), ..claim() }] {
@@ -114,6 +115,11 @@ async fn the_origin_is_the_first_claims(lab: &Lab<'_>) {
         shown("after renewing").await;
         done("settling", &store.settle(&key, &settlement(&third, b"kept")).await);
         shown("after settling").await;
+        // Twice, since one that keeps copies has none the first time.
+        for what in ["a duplicate", "another duplicate"] {
+            let told = store.claim(&key, &Claim { fingerprint: content(1), ..claim() }).await;
+            is(what, &told, &Claimed::Settled(Some("kept".into()), origin));
+        }
         let listed = super::operators::everything(&store, crate::store::Filter::State(State::Settled), 100).await;
         let listed: Vec<_> = listed.into_iter().filter(|entry| entry.key == key).map(|e| e.record.origin).collect();
         is("the origin as it is listed", &listed, &vec![origin]);

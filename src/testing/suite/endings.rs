@@ -62,8 +62,8 @@ async fn a_tombstone_stays_a_tombstone(lab: &Lab<'_>) {
     store.claim(&key, &first).await;
     let tombstone = Settlement::new(first.claimant, None, LONG);
     done("settling as a tombstone", &store.settle(&key, &tombstone).await);
-    is("a duplicate of a tombstone", &store.claim(&key, &claim()).await, &Claimed::Settled(None));
-    is("the same once more", &store.claim(&key, &claim()).await, &Claimed::Settled(None));
+    is("a duplicate of a tombstone", &store.claim(&key, &claim()).await, &Claimed::Settled(None, claim().origin()));
+    is("the same once more", &store.claim(&key, &claim()).await, &Claimed::Settled(None, claim().origin()));
     let record = store.record("a tombstone", &key).await;
     is("a tombstone: state and payload", &(record.state, record.payload), &(State::Settled, None));
 }

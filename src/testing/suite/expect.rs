@@ -55,7 +55,7 @@ pub(super) fn running(what: &str, got: &Claimed, first: &Claim) {
 #[track_caller]
 pub(super) fn replayed(what: &str, got: &Claimed, payload: &[u8]) {
     match got {
-        Claimed::Settled(Some(kept)) => {
+        Claimed::Settled(Some(kept), _) => {
             let same = kept == payload;
             assert!(same, "{what}: the payload of {} bytes came back as other {} bytes", payload.len(), kept.len());
         }

@@ -74,7 +74,7 @@ async fn attempt<D: Driver, S: SqlDatabase>(
     if !all {
         match store.claim(key, &claim).await.unwrap() {
             Claimed::Granted(_) => {}
-            Claimed::Settled(_) => return true,
+            Claimed::Settled(..) => return true,
             Claimed::Running { .. } => return false,
             other => panic!("{other:?}"),
         }

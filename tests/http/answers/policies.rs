@@ -117,6 +117,39 @@ async fn the_handler_says_for_how_long() {
     }
 }
 
+/// An answer that says that nothing began leaves no trace, unless the handler says otherwise.
+#[tokio::test(start_paused = true)]
+async fn what_began_is_released_instead_of_undone() {
+    let cases: [(fn(&Operation), _); 5] = [
+        (|_| (), None),
+        (Operation::began, RELEASED),
+        (Operation::discard, None),
+        (|operation| (operation.began(), operation.discard()).0, RELEASED),
+        (|operation| drop(operation.child_key("bank")), RELEASED),
+    ];
+    for (say, record) in cases {
+        for status in [401, 407, 429].map(|status| StatusCode::from_u16(status).unwrap()) {
+            let answer = move |operation: Operation| {
+                say(&operation);
+                status
+            };
+            let lab = Lab::new(as_it_is, answer);
+            assert_eq!(lab.ask().await.status(), status);
+            assert_eq!(lab.record().await, record, "{status}");
+        }
+    }
+    // What keeps everything does not keep what the handler discards.
+    let lab = Lab::new(
+        |layer| layer.keep(Keep::Everything),
+        |operation| {
+            operation.discard();
+            StatusCode::TOO_MANY_REQUESTS
+        },
+    );
+    lab.ask().await;
+    assert_eq!(lab.record().await, None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_last_word_counts_and_so_does_one_of_the_body() {
     for (words, record) in [("keep, discard", RELEASED), ("discard, keep", KEPT)] {

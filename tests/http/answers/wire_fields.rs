@@ -10,7 +10,8 @@ use axum::{
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt};
 use tower_idempotency::{
-    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Policy, RequestBody, StoreErrorKind, StoreVerb,
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, RequestBody, Secret, StoreErrorKind,
+    StoreVerb,
     testing::FaultyStore,
 };
 
@@ -173,6 +174,30 @@ async fn a_duplicate_that_passes_through_sees_what_was_kept() {
         assert_eq!(lab.record().await, record, "nothing is recorded for it");
     }
     assert_eq!(see(lab.send(post("/run", "k", "other")).await).await.problem(), "key-reused");
+}
+
+/// It asks the other side by the key that the first attempt has shown there.
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_that_passes_through_has_the_child_key_of_the_first_attempt() {
+    let secret = |byte: u8| Secret::new([byte; 32]).unwrap();
+    let store = MemoryStore::new();
+    let told = async |secret: Option<Secret>, caller: Option<&str>, status: StatusCode| {
+        let layer = IdempotencyLayer::new(store.clone()).on_duplicate(OnDuplicate::PassThrough);
+        let layer = if let Some(secret) = secret { layer.secret(secret) } else { layer };
+        let handler = axum::routing::post(async move |operation: Operation| (status, operation.child_key("bank")));
+        let app = axum::Router::new().route("/run", handler.layer(layer));
+        let mut request = post("/run", "k", "");
+        if let Some(caller) = caller {
+            request.headers_mut().insert("authorization", caller.parse().unwrap());
+        }
+        see(tower::ServiceExt::oneshot(app, request).await.unwrap()).await.body
+    };
+    // The first attempt is nobody's, and the secret is replaced between the next two.
+    let first = told(Some(secret(1)), None, StatusCode::INTERNAL_SERVER_ERROR).await;
+    let both = || Some(secret(2).accept([1; 32]).unwrap());
+    assert_eq!(told(both(), Some("ann"), StatusCode::CREATED).await, first);
+    assert_eq!(told(both(), Some("ann"), StatusCode::OK).await, first);
+    assert!(told(both(), Some("bob"), StatusCode::OK).await.contains("other-caller"));
 }
 
 #[tokio::test(start_paused = true)]

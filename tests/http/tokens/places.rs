@@ -1,6 +1,6 @@
 //! Where a token is, and what becomes of the body.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -8,7 +8,9 @@ use axum::{
     http::{Method, Request, StatusCode},
     routing::post,
 };
+use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, channel::Channel};
+use tokio::time::sleep;
 use tower::ServiceExt;
 use tower_idempotency::{MemoryStore, OnDuplicate, TokenLayer, Tokens};
 
@@ -129,6 +131,39 @@ async fn uploads_stream() {
             drop(sender);
         });
         assert_eq!(see(answer.unwrap()).await.problem(), "token-used");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_breaks_or_stands_still_behind_its_token_gives_it_back() {
+    let tokens = tokens(Arc::new(MemoryStore::new()), Kind::Stored).life(Duration::from_secs(3600));
+    // It answers 2xx whatever it could read.
+    let handler = |body: Body| async { (StatusCode::CREATED, format!("{}", body.collect().await.is_ok())) };
+    let layer = tokens.layer("upload").multipart_prefix(1000);
+    let app: Router = Router::new().route("/submit", post(handler).layer(layer));
+    for (by_header, breaks) in [(true, true), (true, false), (false, true), (false, false)] {
+        let token = tokens.issue("upload", None).await.unwrap();
+        let send = async |rest: &'static str| {
+            let beginning = if by_header { String::new() } else { part("_token", token.as_str()) };
+            let beginning = stream::iter([Ok(Bytes::from(beginning + &part("file", "0123")))]);
+            let rest = match rest {
+                "breaks" => stream::once(async {
+                    sleep(Duration::from_secs(1)).await;
+                    Err(io::Error::other("gone"))
+                })
+                .boxed(),
+                "stalls" => stream::pending().boxed(),
+                rest => stream::iter([Ok(Bytes::from(rest))]).boxed(),
+            };
+            let mut request = form(MULTIPART, Body::from_stream(beginning.chain(rest)));
+            if by_header {
+                request.headers_mut().insert("X-Submit-Token", token.as_str().parse().unwrap());
+            }
+            see(app.clone().oneshot(request).await.unwrap()).await
+        };
+        let failed = send(if breaks { "breaks" } else { "stalls" }).await;
+        assert_eq!(failed, Seen::first(201, "false"), "{by_header} {breaks}");
+        assert_eq!(send("--b--\r\n").await, Seen::first(201, "true"), "{by_header} {breaks}");
     }
 }
 

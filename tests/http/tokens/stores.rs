@@ -16,10 +16,6 @@ use crate::{
     tokens::{renewed, rules},
 };
 
-#[cfg(feature = "sqlite")]
-#[allow(dead_code)]
-#[path = "../../sql/folder.rs"]
-mod folder;
 #[cfg(feature = "redis")]
 #[allow(dead_code)]
 #[path = "../../redis/server.rs"]
@@ -95,7 +91,7 @@ async fn redis() -> Place {
 
 #[cfg(feature = "sqlite")]
 async fn sqlite() -> Place {
-    let folder = folder::Folder::quick();
+    let folder = crate::folder::Folder::quick();
     let store = SqliteStore::open(folder.path().join("records.db")).await.unwrap();
     store.migrate().await.unwrap();
     Place(Arc::new(store), Box::new(folder), false)

@@ -168,6 +168,7 @@ impl Broken {
             (Bug::HolderIsUnknown, Claimed::Running { left, .. }) => {
                 Claimed::Running { holder: Claimant::random(), left }
             }
+            (Bug::OriginUntoldToDuplicates, Claimed::Settled(payload, _)) => Claimed::Settled(payload, Origin::NONE),
             (_, answer) => answer,
         }
     }

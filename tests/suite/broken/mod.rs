@@ -62,6 +62,7 @@ bugs! {
     ReleasedTokenGoesToAnybody breaks a_released_token_belongs_to_its_caller,
     OriginIsTheLastClaims breaks the_origin_is_the_first_claims,
     OriginUntold breaks the_origin_is_the_first_claims,
+    OriginUntoldToDuplicates breaks the_origin_is_the_first_claims,
     OriginLost breaks the_origin_is_the_first_claims,
     TraceIsTheFirstClaims breaks the_trace_is_the_last_claims,
     TraceLost breaks the_trace_is_the_last_claims,

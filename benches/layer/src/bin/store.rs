@@ -82,7 +82,7 @@ fn verbs() {
                 let keys = (turn..turn + count).map(|number| key(mix(number) % live)).collect();
                 per_call(keys, &|key| {
                     let settled = now(store.claim(key, &Claim::new(MINUTE, DAY)));
-                    assert!(matches!(settled, Ok(Claimed::Settled(Some(_)))));
+                    assert!(matches!(settled, Ok(Claimed::Settled(Some(_), _))));
                 })
             })
             .case("claim and settle a new key", || {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::{
     store::{Cursor, Issued, Renewed, Stats},
-    value::{Binding, Filter, Issue, Mismatch, State, StoreErrorKind},
+    value::{Binding, Filter, Issue, Mismatch, Origin, State, StoreErrorKind},
 };
 
 fn token(store: &MemoryStore, name: &str, life: u64) -> Binding {
@@ -50,7 +50,7 @@ fn a_life_of_a_record() {
     assert!(matches!(now(store.settle(&key("a"), &settlement(first.claimant, 900))), Finished::AlreadyDone));
     assert_eq!(refused(&now(store.release(&key("a"), &release(first.claimant, 5)))), Some(State::Settled));
     assert_eq!(now(store.renew(&key("a"), &first)), Renewed::Lost);
-    assert_eq!(now(store.claim(&key("a"), &second)), Claimed::Settled(Some("answer".into())));
+    assert_eq!(now(store.claim(&key("a"), &second)), Claimed::Settled(Some("answer".into()), Origin::NONE));
     assert_eq!(now(store.claim(&key("a"), &other)), Claimed::Mismatch(Mismatch::Fingerprint));
 
     let record = store.record("a").unwrap();
@@ -241,7 +241,7 @@ fn zero_is_at_once_and_endless_is_no_overflow() {
     assert!(matches!(now(store.claim(&key("f"), &claim(1, 1))), Claimed::Running { .. }));
     now(store.settle(&key("f"), &Settlement::new(forever.claimant, None, Duration::MAX)));
     clock.pass(1000 * 365 * 86_400_000);
-    assert_eq!(now(store.claim(&key("f"), &claim(1, 1))), Claimed::Settled(None));
+    assert_eq!(now(store.claim(&key("f"), &claim(1, 1))), Claimed::Settled(None, Origin::NONE));
     clock.pass(u64::MAX / 2);
     assert!(store.record("f").is_none());
     store.grant("f", 1, 1);

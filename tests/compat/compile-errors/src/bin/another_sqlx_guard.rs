@@ -1,12 +1,14 @@
-//~ is not a database of the `sqlx` that `tower-idempotency` uses
+//~ `PgConnection` is not a connection of the `sqlx` that `tower-idempotency` uses
 //~ write `sqlx = "0.9"` in your Cargo.toml
-use sqlx::Postgres;
-use tower_idempotency::{Operation, store::NoTransaction};
+use sqlx::PgConnection;
+use tower_idempotency::guard::FlowTable;
 
-fn take(operation: &Operation) -> Result<(), NoTransaction> {
-    operation.transaction::<Postgres>().map(drop)
+const PAYMENTS: FlowTable = FlowTable::new("payments", "serial");
+
+async fn pay(connection: &mut PgConnection) {
+    drop(PAYMENTS.on(connection).insert("P-1").await);
 }
 
 fn main() {
-    drop(take);
+    drop(pay);
 }

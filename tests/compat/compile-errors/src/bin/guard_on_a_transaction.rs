@@ -1,0 +1,14 @@
+//~ is not a connection of the `sqlx` that `tower-idempotency` uses
+//~ are dereferenced: `.on(&mut *tx)`
+use tower_idempotency::{
+    guard::FlowTable,
+    store::{SqlDatabase, Tx},
+};
+
+const PAYMENTS: FlowTable = FlowTable::new("payments", "serial");
+
+fn pay<D: SqlDatabase>(tx: &mut Tx<D>) {
+    drop(PAYMENTS.on(tx));
+}
+
+fn main() {}
