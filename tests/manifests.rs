@@ -122,14 +122,14 @@ fn snippets_name_the_features_and_crates_that_they_need() {
 
 /// The lines of the code blocks of a language.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
-    let mut inside = false;
+    let mut open = None;
     text.lines()
         .filter(|line| {
             if let Some(fence) = line.strip_prefix("```") {
-                inside = !inside && fence == language;
+                open = if open.is_some() { None } else { Some(fence) };
                 return false;
             }
-            inside
+            open == Some(language)
         })
         .collect()
 }

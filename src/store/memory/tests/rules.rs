@@ -50,7 +50,7 @@ fn a_life_of_a_record() {
     assert!(matches!(now(store.settle(&key("a"), &settlement(first.claimant, 900))), Finished::AlreadyDone));
     assert_eq!(refused(&now(store.release(&key("a"), &release(first.claimant, 5)))), Some(State::Settled));
     assert_eq!(now(store.renew(&key("a"), &first)), Renewed::Lost);
-    assert_eq!(now(store.claim(&key("a"), &second)), Claimed::Settled(Some("answer".into()), Origin::NONE));
+    assert_eq!(now(store.claim(&key("a"), &second)), Claimed::Settled(Some("answer".into()), first.origin()));
     assert_eq!(now(store.claim(&key("a"), &other)), Claimed::Mismatch(Mismatch::Fingerprint));
 
     let record = store.record("a").unwrap();
