@@ -12,7 +12,7 @@ use crate::{
         is_over_a_limit,
     },
     engine::{Admission, Ask, Stage, Work},
-    value::{Event, Mismatch, OnDuplicate, RecordKey, Refusal, is_failure},
+    value::{Event, Mismatch, OnDuplicate, Origin, RecordKey, Refusal, is_failure},
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
