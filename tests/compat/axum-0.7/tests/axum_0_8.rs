@@ -28,7 +28,7 @@ async fn in_one_service_builder() {
         .layer(CompressionLayer::new())
         .layer(timeout())
         .layer(layer());
-    let inside = ServiceBuilder::new().layer(layer()).layer(timeout()).layer(TraceLayer::new_for_http());
+    let inside = ServiceBuilder::new().layer(layer()).layer(timeout()).layer(CorsLayer::new());
     for app in [
         Router::new().route("/orders/{id}", post(route)).layer(outside),
         Router::new().route("/orders/{id}", post(route)).layer(inside),
