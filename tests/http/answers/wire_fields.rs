@@ -11,8 +11,7 @@ use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt};
 use tower_idempotency::{
     IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, RequestBody, Secret, StoreErrorKind,
-    StoreVerb,
-    testing::FaultyStore,
+    StoreVerb, testing::FaultyStore,
 };
 
 use crate::{
