@@ -307,3 +307,25 @@ async fn a_stop_ends_the_pause() {
     reconciler.run(MINUTE, sleep(MINUTE / 2)).await;
     assert_eq!(began.elapsed(), MINUTE / 2);
 }
+
+#[cfg(feature = "presets")]
+#[tokio::test(start_paused = true)]
+async fn what_is_found_to_have_failed_is_no_success_for_its_sender() {
+    use tower_idempotency::{AfterCrash, preset};
+
+    let store = MemoryStore::new();
+    let layer = IdempotencyLayer::new(store.clone()).preset(preset::alipay()).after_crash(AfterCrash::Never).attached();
+    let app: Router = Router::new().route("/payments", post(pending::<StatusCode>)).layer(layer);
+    let deliver = || {
+        let request = Request::post("/payments").header("Content-Type", "application/x-www-form-urlencoded");
+        app.clone().oneshot(request.body(Body::from("notify_id=7f0c")).unwrap())
+    };
+    assert!(tokio::time::timeout(MINUTE, deliver()).await.is_err());
+    sleep(LEASE).await;
+    let (reconciler, _) = answers(store, Resolution::Settle(Payload::failed()));
+    assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.settled = 1));
+    let refused = deliver().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let document = refused.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&document).contains("#handler-failed"), "{document:?}");
+}
