@@ -244,6 +244,41 @@ async fn another_content_under_the_same_key_is_put_aside() {
     assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
 }
 
+/// Whatever comes with the same key meanwhile is acknowledged, and not looked at.
+#[tokio::test(start_paused = true)]
+async fn in_a_window_the_content_does_not_count() {
+    let by_amount = |order: &Order| Fingerprint::builder().part(order.amount.to_be_bytes()).build();
+    let lab = Lab::new(|layer| layer.fingerprint(by_amount).policy(Policy::window(60 * SECOND)));
+    let other = || Order { amount: 8, ..order("a") };
+    assert!(matches!(lab.consume(Order { end: End::Fails, ..other() }).await, Consumed::Failed { .. }));
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.consume(other()).await, Consumed::AlreadyDone);
+    sleep(60 * SECOND).await;
+    assert_eq!(lab.consume(other()).await, Consumed::Executed(8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_that_is_switched_off_hands_every_message_on() {
+    let lab = Lab::new(|layer| {
+        layer.disabled(true).attempts(1).permanent_errors(|error: &&'static str| error.ends_with("for ever"))
+    });
+    for _ in 0..2 {
+        assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+        let failed = lab.consume(Order { end: End::Fails, ..order("") }).await;
+        assert_eq!(failed, Consumed::Failed { error: "the bank says no", attempt: 1, retry_after: SECOND });
+    }
+    assert_eq!(lab.attempts(), [0; 4], "there is no operation");
+    let closed = |_: Order| ready(Err::<u32, _>("closed for ever"));
+    let outcome = lab.layer.layer(tower::service_fn(closed)).oneshot(order("a")).await;
+    assert_eq!(outcome, Ok(Consumed::FailedForGood { error: Some("closed for ever") }));
+    assert!(lab.faults.calls(StoreVerb::Claim) == 0 && lab.state("a").await.is_none());
+    // One type, whatever the configuration says.
+    let mut service = lab.layer.clone().disabled(false).layer(lab.payouts.clone());
+    assert_eq!(service.ready().await.unwrap().call(order("a")).await, Ok(Consumed::Executed(7)));
+    service = lab.layer.layer(service.into_inner());
+    assert_eq!(service.ready().await.unwrap().call(order("a")).await, Ok(Consumed::Executed(7)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn names_and_scopes_do_not_meet() {
     let lab = Lab::new(|layer| layer.scope(|order| Some(order.amount.to_string())));
@@ -362,6 +397,20 @@ async fn a_message_that_is_no_json_is_put_aside() {
     let service = layer.layer(tower::service_fn(|_: Odd| ready(Ok::<_, &'static str>(()))));
     let odd = service.oneshot(Odd::from([(vec![1], 2)])).await.unwrap();
     assert!(matches!(odd, Consumed::NoKey(Refusal::BodyInvalid(_))), "{odd:?}");
+}
+
+/// In JSON all of these are `null`, and the second would be a duplicate of the first.
+#[cfg(feature = "json")]
+#[tokio::test(start_paused = true)]
+async fn a_message_with_a_number_that_is_not_finite_is_put_aside() {
+    let layer = ConsumerLayer::new(MemoryStore::new(), "rates", |_: &Option<f64>| "a".to_owned());
+    let service = layer.layer(tower::service_fn(|rate: Option<f64>| ready(Ok::<_, &'static str>(rate.is_some()))));
+    assert_eq!(service.clone().oneshot(None).await, Ok(Consumed::Executed(false)));
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let odd = service.clone().oneshot(Some(odd)).await.unwrap();
+        assert!(matches!(odd, Consumed::NoKey(Refusal::BodyInvalid(_))), "{odd:?}");
+        assert_eq!(odd.action(), Action::DeadLetter);
+    }
 }
 
 #[tokio::test(start_paused = true)]

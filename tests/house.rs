@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used)]
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -57,6 +58,44 @@ fn what_the_readme_names_exists() {
             _ => None,
         }
     }));
+}
+
+/// What a token says by itself, or what would let a request through that has no good one.
+const NOT_OF_TOKENS: &[&str] = &[
+    "preset", "key", "optional", "scope", "unscoped", "credentials", "route", "fail_open", "fail_open_when_full",
+    "stream_body",
+];
+
+/// What is of no use to HTTP alone.
+const OF_EVERY_EDGE: &[&str] = &[
+    "policy", "while_running", "keep", "after_crash", "retention", "lease", "store_timeout", "attached", "leftovers",
+    "secret", "observer",
+];
+
+#[test]
+fn what_one_layer_can_be_told_every_layer_can() {
+    let of_requests = builder_calls("idempotency");
+    let of_tokens = builder_calls("token");
+    assert_none(NOT_OF_TOKENS.iter().filter_map(|call| {
+        let (there, here) = (of_requests.contains(*call), of_tokens.contains(*call));
+        (!there || here).then(|| format!("`{call}` is not one that tokens lack"))
+    }));
+    let wanted = of_requests.iter().filter(|call| !NOT_OF_TOKENS.contains(&&***call));
+    assert_none(wanted.filter(|call| !of_tokens.contains(*call)).map(|call| format!("`TokenLayer` has no `{call}`")));
+    assert_none(["idempotency", "token", "consumer", "run"].into_iter().flat_map(|room| {
+        let calls = builder_calls(room);
+        let lacks = OF_EVERY_EDGE.iter().filter(move |call| !calls.contains(**call));
+        lacks.map(move |call| format!("`{room}` has no `{call}`"))
+    }));
+}
+
+/// The public functions of a room that take `self`.
+fn builder_calls(room: &str) -> BTreeSet<String> {
+    let of_room = sources().into_iter().filter(|file| file.room() == room);
+    let lines: Vec<_> = of_room.flat_map(|file| file.text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let calls = lines.iter().filter_map(|line| line.trim().strip_prefix("pub fn "));
+    let calls = calls.filter(|call| call.contains("(self") || call.contains("(mut self"));
+    calls.map(|call| call.split(['<', '(']).next().unwrap_or_default().to_owned()).collect()
 }
 
 #[track_caller]

@@ -13,8 +13,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    Fingerprint, Keep, KeyError, Leftovers, MemoryStore, Once, Operation, Payload, Policy, RecordKey, Refusal,
-    StoreErrorKind, StoreVerb, WhileRunning,
+    AfterCrash, Fingerprint, Keep, KeyError, Leftovers, MemoryStore, OnDuplicate, Once, Operation, Payload, Policy,
+    RecordKey, Refusal, Reply, StoreErrorKind, StoreVerb, WhileRunning,
     run::RunError,
     store::{Claimant, Operator, Settlement, State},
     testing::FaultyStore,
@@ -71,7 +71,11 @@ async fn fail(once: &Once, writer: &Writer) -> Outcome {
 
 /// Begins, and is never heard of again.
 async fn crash(once: &Once) {
-    let hangs = once.clone().attached().run("a", |_| pending::<Result<Invoice, String>>());
+    crash_of(once, "a").await;
+}
+
+async fn crash_of(once: &Once, key: &str) {
+    let hangs = once.clone().attached().run(key, |_| pending::<Result<Invoice, String>>());
     assert!(timeout(SECOND, hangs).await.is_err());
     sleep(LEASE).await;
 }
@@ -188,6 +192,50 @@ async fn a_number_that_is_not_finite_is_not_kept() {
         let again = once.run(key, |_| async { Ok::<_, String>(Some(1.0)) }).await;
         assert_eq!(again, Err(RunError::Refused(Refusal::ResponseNotRetained)), "{key}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_window_what_is_asked_for_does_not_count() {
+    let (_, once, writer) = once();
+    let asking = |what: &str| {
+        let asked = Fingerprint::builder().part(what).build();
+        once.clone().policy(Policy::window(60 * SECOND)).fingerprint(asked)
+    };
+    assert_eq!(write(&asking("one"), &writer, "a").await.unwrap().number, 1);
+    assert_eq!(write(&asking("two"), &writer, "a").await, refused(Refusal::DuplicateRequest));
+    sleep(60 * SECOND).await;
+    assert_eq!(write(&asking("two"), &writer, "a").await.unwrap().number, 2);
+}
+
+/// A kept failure is one whatever duplicates of a success are told.
+#[tokio::test(start_paused = true)]
+async fn what_a_duplicate_is_told_if_no_value_is_replayed() {
+    let reply = || Reply::fixed(http::Response::default());
+    for on_duplicate in [OnDuplicate::Reject, OnDuplicate::PassThrough, OnDuplicate::Respond(reply())] {
+        let (_, once, writer) = once();
+        let once = once.on_duplicate(on_duplicate).keep(Keep::Everything);
+        assert!(fail(&once, &writer).await.is_err());
+        assert_eq!(write(&once, &writer, "a").await, refused(Refusal::HandlerFailed));
+        assert_eq!(write(&once, &writer, "b").await.unwrap().number, 2);
+        assert_eq!(write(&once, &writer, "b").await, refused(Refusal::DuplicateRequest));
+    }
+    for (wait, second) in [(LEASE, Ok(1)), (SECOND / 2, refused(Refusal::RequestInProgress(LEASE - SECOND / 2)))] {
+        let (_, once, writer) = once();
+        let once = once.while_running(WhileRunning::WaitThenRespond(wait, reply()));
+        let (_, told) = tokio::join!(write(&once, &writer, "a"), write(&once, &writer, "a"));
+        assert_eq!(told.map(|invoice| invoice.number), second);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_call_sets() {
+    let (_, once, writer) = once();
+    let short = once.clone().response_limit(3);
+    assert_eq!(write(&short, &writer, "a").await.unwrap().number, 1);
+    assert_eq!(write(&short, &writer, "a").await, refused(Refusal::ResponseNotRetained));
+    let never = once.clone().after_crash(AfterCrash::Never);
+    crash_of(&never, "b").await;
+    assert_eq!(write(&never, &writer, "b").await, refused(Refusal::OutcomeUnknown));
 }
 
 #[tokio::test(start_paused = true)]

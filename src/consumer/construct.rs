@@ -149,6 +149,7 @@ impl<M> ConsumerLayer<M> {
                 policy: Policy::replay(),
                 attempts: None,
                 attached: false,
+                disabled: false,
                 name: name.into(),
                 key: Arc::new(move |message| key(message).into_key()),
                 scope: None,

@@ -64,7 +64,8 @@ pub enum Consumed<T, E> {
     NoKey(Refusal),
     /// Its key belongs to a message with other content.
     Mismatch(Mismatch),
-    /// It was begun before, must not be begun again, and nobody knows how it ended. This is for [`Reconciler`]s.
+    /// It was claimed before, must not be begun again, and nobody knows how it ended, or whether it began. This is for
+    /// [`Reconciler`]s. It may pass by itself, and then the next delivery may be the first that is handled.
     ///
     /// [`Reconciler`]: crate::Reconciler
     OutcomeUnknown,

@@ -23,6 +23,7 @@ pub struct ConsumerFuture<T: 'static, E: 'static>(Kind<T, E>);
 
 enum Kind<T: 'static, E: 'static> {
     Ready(Option<Consumed<T, E>>),
+    Passed(Pin<Box<dyn Future<Output = Output<T, E>> + Send>>),
     Keyed(Task<Output<T, E>>),
 }
 
@@ -32,6 +33,11 @@ impl<T, E> Unpin for ConsumerFuture<T, E> {}
 impl<T, E> ConsumerFuture<T, E> {
     pub(super) fn ready(consumed: Consumed<T, E>) -> Self {
         Self(Kind::Ready(Some(consumed)))
+    }
+
+    /// The work of a layer that is switched off.
+    pub(super) fn pass(work: impl Future<Output = Output<T, E>> + Send + 'static) -> Self {
+        Self(Kind::Passed(Box::pin(work)))
     }
 
     pub(super) fn task(task: Task<Output<T, E>>) -> Self {
@@ -51,6 +57,7 @@ impl<T, E> Future for ConsumerFuture<T, E> {
                 Some(consumed) => Poll::Ready(Ok(consumed)),
                 None => panic!("`ConsumerFuture` polled after it was ready"),
             },
+            Kind::Passed(work) => work.as_mut().poll(cx),
             Kind::Keyed(task) => Pin::new(task).poll(cx),
         }
     }

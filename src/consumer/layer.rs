@@ -161,7 +161,9 @@ impl<M> ConsumerLayer<M> {
 
     /// All axes at once, with times. It replaces what was set before.
     ///
-    /// Of its axes, `on_duplicate` says nothing here, and `while_running` only whether to wait. Of `keep`,
+    /// Of its axes, `on_duplicate` says nothing here, and `while_running` only whether to wait. With [`Policy::window`] the
+    /// [fingerprint](Self::fingerprint) does not count: whatever comes with the same key in that time is acknowledged and not
+    /// handled. Of `keep`,
     /// [`Keep::Everything`] keeps errors too; the others, which judge an HTTP answer, keep what was handled, and those errors
     /// that are [permanent](Self::permanent_errors). The limits are for HTTP.
     pub fn policy(self, policy: Policy) -> Self {
@@ -212,6 +214,33 @@ impl<M> ConsumerLayer<M> {
     /// How long the store may take for an answer. Default: 5 seconds.
     pub fn store_timeout(self, timeout: Duration) -> Self {
         self.with_engine(|engine| engine.store_timeout = timeout)
+    }
+
+    /// Switches the layer off: every message reaches the service, its duplicates too. Default: `false`.
+    ///
+    /// This is how a configuration decides whether a consumer is protected: the type of the service stays the same. Nothing
+    /// is asked of the store, no message is without a key, and there is no [`Operation`]. What came of a message is
+    /// `Executed`, `Failed` as of a first attempt, or `FailedForGood` of an error that is
+    /// [permanent](Self::permanent_errors).
+    ///
+    /// ```
+    /// use tower::{Layer, ServiceExt, service_fn};
+    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore, consumer::Consumed};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let switched_on = false; // from the configuration
+    /// let store = MemoryStore::new();
+    /// let layer = ConsumerLayer::with_fingerprint(store, "payouts", |id: &String| id.clone(), |_| Fingerprint::OFF)
+    ///     .disabled(!switched_on);
+    /// let payouts = layer.layer(service_fn(|_: String| async { Ok::<_, String>("paid") }));
+    /// for _ in 0..2 {
+    ///     assert_eq!(payouts.clone().oneshot("order-7".into()).await, Ok(Consumed::Executed("paid")));
+    /// }
+    /// # }
+    /// ```
+    pub fn disabled(self, disabled: bool) -> Self {
+        self.with(|settings| settings.disabled = disabled)
     }
 
     /// The work is dropped with its future, and its claim lapses, instead of being finished.

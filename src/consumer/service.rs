@@ -50,6 +50,14 @@ impl<S, M> Consumer<S, M> {
     }
 }
 
+impl<S: Clone, M> Consumer<S, M> {
+    /// The service that was asked for its readiness, which is the one to call.
+    fn ready(&mut self) -> S {
+        let clone = self.inner.clone();
+        mem::replace(&mut self.inner, clone)
+    }
+}
+
 impl<S, M> Service<M> for Consumer<S, M>
 where
     S: Service<M> + Clone + Send + 'static,
@@ -70,6 +78,11 @@ where
     ///
     /// Where a closure of the layer panics. Nothing is claimed then.
     fn call(&mut self, message: M) -> Self::Future {
+        if self.settings.disabled {
+            let settings = self.settings.clone();
+            let mut inner = self.ready();
+            return ConsumerFuture::pass(async move { Ok(settings.unprotected(inner.call(message).await)) });
+        }
         let engine = self.settings.engine.clone();
         let (key, claim) = match self.settings.claim(&message) {
             Ok(claimed) => claimed,
@@ -78,9 +91,7 @@ where
                 return ConsumerFuture::ready(Consumed::NoKey(refusal));
             }
         };
-        // The service that was asked for its readiness is the one to call.
-        let clone = self.inner.clone();
-        let inner = mem::replace(&mut self.inner, clone);
+        let inner = self.ready();
         let work = Arc::new(Work::new());
         let handled = self.settings.clone().handle(work.clone(), inner, message, key, claim);
         ConsumerFuture::task(Task::new(engine, work, async move { Ok(handled.await) }))
@@ -167,6 +178,15 @@ impl<M> Settings<M> {
                 let retry_after = self.pause(attempt);
                 (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.remembered(attempt)))
             }
+        }
+    }
+
+    /// What came of a message of which there is no record.
+    fn unprotected<T, E: 'static>(&self, outcome: Result<T, E>) -> Consumed<T, E> {
+        match outcome {
+            Ok(response) => Consumed::Executed(response),
+            Err(error) if self.permanent.is(&error) => Consumed::FailedForGood { error: Some(error) },
+            Err(error) => Consumed::Failed { error, attempt: 1, retry_after: self.pause(1) },
         }
     }
 

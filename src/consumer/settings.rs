@@ -17,6 +17,8 @@ pub(super) struct Settings<M> {
     pub(super) policy: Policy,
     pub(super) attempts: Option<u32>,
     pub(super) attached: bool,
+    /// Nothing is protected.
+    pub(super) disabled: bool,
     pub(super) name: Arc<str>,
     pub(super) key: Taken<M, Result<Option<String>, KeyError>>,
     pub(super) scope: Option<Taken<M, Option<String>>>,
@@ -36,7 +38,9 @@ impl<M> Settings<M> {
         let key = RecordKey::new(&self.name, scope.as_deref(), &key).map_err(Refusal::KeyInvalid)?;
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
-        claim.fingerprint = (self.fingerprint)(message)?;
+        if !self.policy.any_content {
+            claim.fingerprint = (self.fingerprint)(message)?;
+        }
         if let Some(secret) = &self.engine.secret {
             claim = claim.sealed_with(secret);
         }
@@ -58,6 +62,7 @@ impl<M> Clone for Settings<M> {
             policy: self.policy.clone(),
             attempts: self.attempts,
             attached: self.attached,
+            disabled: self.disabled,
             name: self.name.clone(),
             key: self.key.clone(),
             scope: self.scope.clone(),
@@ -77,6 +82,7 @@ impl<M> fmt::Debug for Settings<M> {
             .field("attempts", &self.attempts)
             .field("permanent", &self.permanent)
             .field("attached", &self.attached)
+            .field("disabled", &self.disabled)
             .field("message", &PhantomData::<M>)
             .finish_non_exhaustive()
     }

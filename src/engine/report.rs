@@ -34,7 +34,7 @@ fn trace(engine: &Engine, event: &Event<'_>) {
         Event::Refused { refusal: &Refusal::ExtensionMissing(of_type), .. } => error!(
             problem = "extension-missing",
             "no `{of_type}` in the request's extensions, which `scope::extension` reads: the layer that inserts it has to be \
-             outside the `IdempotencyLayer`. With Axum the later call is the outer one: \
+             outside this layer. With Axum the later call is the outer one: \
              `.layer(idempotency).layer(authentication)`. If some requests have none, call `.optional()` on the scope",
         ),
         Event::Refused { key, refusal } => {

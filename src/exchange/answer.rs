@@ -68,7 +68,8 @@ impl Exchange {
             match read {
                 Ok(whole) => {
                     let mut fate = self.fate(head, Some(&whole), wishes, asking.asked);
-                    if !matches!(fate, Fate::Settle(..)) && wishes.retain.is_none() {
+                    // Where nothing began, nothing has failed: the token that came is good as it is.
+                    if matches!(fate, Fate::Release(_)) && wishes.retain.is_none() {
                         let token = asking.asked.token.as_deref();
                         fate = Box::pin(self.replace(head, &whole, token, fate)).await;
                     }

@@ -247,12 +247,13 @@ impl Exchange {
 
     /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
     pub(super) fn streams(&self, subject: &Subject) -> bool {
-        let of_token = || {
-            self.tokens.is_some()
-                && self.fingerprint.is_off()
-                && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
-        };
+        let of_token = || self.tokens.is_some() && self.asks_for_no_body();
         matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
+    }
+
+    /// Whether nothing but the handler asks what the body of a request with a token says: duplicates are refused.
+    pub(super) fn asks_for_no_body(&self) -> bool {
+        matches!(self.policy.on_duplicate, OnDuplicate::Reject) && self.verify.is_none() && !self.keep_request
     }
 }
 

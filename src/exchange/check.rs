@@ -22,12 +22,23 @@ impl Exchange {
         if self.stream_body {
             self.check_streaming();
         }
+        self.check_prefix();
         assert!(
             !self.key.ends_in_content() || !self.scoping.is_unsaid(),
             "{:?}: say whose content it is, with `.scope(..)` (an optional one will do), with `.credentials(..)`, or with \
              `.unscoped()` if all callers are one. Otherwise a cookie that changes between two clicks would make two \
              operations of them",
             self.key
+        );
+    }
+
+    #[track_caller]
+    fn check_prefix(&self) {
+        #[cfg(feature = "form")]
+        assert!(
+            self.tokens.as_ref().is_none_or(|rule| rule.prefix.is_none()) || (self.verify.is_none() && !self.keep_request),
+            "`multipart_prefix(..)` does not read the body, and `verify(..)` sees all of it, as `keep_request()` keeps it: \
+             leave one of them out"
         );
     }
 

@@ -6,15 +6,14 @@ use super::{Asked, Exchange, Subject};
 use crate::{
     body::{BoxError, IdleTimeout, Prefix, RequestBody, Watch, is_over_a_limit},
     extract,
-    value::{OnDuplicate, Refusal},
+    value::Refusal,
 };
 
 impl Exchange {
     /// The field that a token is looked for in, and how far, where the rest of the body is to stream.
     pub(super) fn looks_for<'a>(&'a self, parts: &Parts, subject: &Subject) -> Option<(&'a str, usize)> {
         let rule = self.tokens.as_ref()?;
-        let looks = self.fingerprint.is_off()
-            && !matches!(self.policy.on_duplicate, OnDuplicate::Replay)
+        let looks = self.asks_for_no_body()
             && subject.lacks_only_its_key()
             && extract::is_multipart(&parts.headers);
         Some((rule.field.form_field()?, rule.prefix.filter(|_| looks)?))

@@ -2,9 +2,9 @@ use std::{
     fmt,
     sync::{
         Arc, LazyLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicI64, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use crate::value::{Binding, SigningKeys};
@@ -41,36 +41,62 @@ impl Signer {
         expires <= self.clock.now()
     }
 
-    /// What is left of the token's life by the clock that is most behind.
+    /// What is left of the token's life by the clock that is most behind. That may be this process's own, as it is now: if it
+    /// was ahead when the token was issued, the others accept the token until they have come as far.
     pub(super) fn memory(&self, expires: u64) -> Duration {
-        let left = Duration::from_millis(expires.saturating_sub(self.clock.now()));
+        let left = Duration::from_millis(expires.saturating_sub(self.clock.uncorrected()));
         left.saturating_add(self.skew.max(UNDER_WAY))
     }
 }
 
-/// A wall clock that stands still if it is set back, until it has caught up: a token that has expired, and was forgotten
-/// since, must not be good again.
+/// A wall clock that is never set back, and goes on meanwhile: the records of spent tokens live by the store's clock, which
+/// goes on too, and a token must not be good for longer than its record is there.
 #[derive(Clone)]
 pub(crate) struct WallClock {
     read: Arc<dyn Fn() -> SystemTime + Send + Sync>,
-    latest: Arc<AtomicU64>,
+    /// The time since some moment, which nobody sets.
+    steady: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// The most, in milliseconds, that the one has shown more than the other.
+    ahead: Arc<AtomicI64>,
 }
 
 impl WallClock {
     /// The clock of the operating system. Whatever it has shown to anybody in this process is not taken back.
     pub(crate) fn system() -> Self {
-        static LATEST: LazyLock<Arc<AtomicU64>> = LazyLock::new(Arc::default);
+        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        static AHEAD: LazyLock<Arc<AtomicI64>> = LazyLock::new(|| Arc::new(AtomicI64::new(i64::MIN)));
 
-        Self { read: Arc::new(SystemTime::now), latest: Arc::clone(&LATEST) }
+        let began = *BEGAN;
+        Self {
+            read: Arc::new(SystemTime::now),
+            steady: Arc::new(move || began.elapsed()),
+            ahead: Arc::clone(&AHEAD),
+        }
     }
 
+    /// A clock of a test's, beside Tokio's time, which stands still where it is paused.
     pub(crate) fn new(read: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self { read: Arc::new(read), latest: Arc::default() }
+        let began = tokio::time::Instant::now();
+        Self {
+            read: Arc::new(read),
+            steady: Arc::new(move || began.elapsed()),
+            ahead: Arc::new(AtomicI64::new(i64::MIN)),
+        }
     }
 
+    /// What the clock showed last and what has passed since, or what it shows now, whichever is more.
     fn now(&self) -> u64 {
-        let now = millis((self.read)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
-        self.latest.fetch_max(now, Relaxed).max(now)
+        // In this order: a thread that is held up in between must not move the clock ahead for ever.
+        let now = self.uncorrected();
+        let steady = signed(millis((self.steady)()));
+        let ahead = signed(now).saturating_sub(steady);
+        let ahead = self.ahead.fetch_max(ahead, Relaxed).max(ahead);
+        u64::try_from(steady.saturating_add(ahead)).unwrap_or(now)
+    }
+
+    /// What the clock shows, set back or not.
+    fn uncorrected(&self) -> u64 {
+        millis((self.read)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
     }
 }
 
@@ -82,4 +108,8 @@ impl fmt::Debug for Signer {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn signed(millis: u64) -> i64 {
+    i64::try_from(millis).unwrap_or(i64::MAX)
 }

@@ -1,11 +1,15 @@
 use serde::Serialize;
 
 use super::json::{self, Selection};
-use crate::value::{CompactDigest, Fingerprint};
+use crate::value::{CompactDigest, Fingerprint, is_finite};
 
 /// The fingerprint of a value: its JSON, by its meaning. The order of a map's members makes no difference.
 pub(crate) fn fingerprint_of_value<T: Serialize + ?Sized>(value: &T) -> Result<Fingerprint, serde_json::Error> {
     let written = serde_json::to_vec(value)?;
+    if !is_finite(value) {
+        // All of them would be `null`, and so one content.
+        return Err(serde::ser::Error::custom("a number in it is not finite"));
+    }
     let mut digest = CompactDigest::new();
     let by_meaning = json::parse(&written).is_ok_and(|root| json::digest(&root, &Selection::All, &mut digest).is_ok());
     let part = if by_meaning { &digest.finish()[..] } else { &written };
@@ -33,6 +37,14 @@ mod tests {
     #[test]
     fn what_is_no_json_is_an_error() {
         assert!(fingerprint_of_value(&BTreeMap::from([(vec![1], 2)])).is_err());
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_an_error() {
+        for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(fingerprint_of_value(&Some(number)).is_err());
+        }
+        assert!(fingerprint_of_value(&None::<f32>).is_ok());
     }
 
     /// Whoever has a record with it must find it with every later version.

@@ -3,7 +3,6 @@
 //! [`Once`] says where and how, and [`Once::run`] runs: a duplicate gets the value that the first one gave.
 
 mod error;
-mod finite;
 mod future;
 mod once;
 mod work;

@@ -7,7 +7,10 @@ use crate::{
     engine::{Engine, Errand, Leftovers, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
-    value::{Claim, Fingerprint, Observer, Policy, RecordKey, Refusal, Secret, is_blank},
+    value::{
+        AfterCrash, Claim, Fingerprint, Keep, Observer, OnDuplicate, Policy, RecordKey, Refusal, Secret, WhileRunning,
+        is_blank,
+    },
 };
 
 /// Runs functions once for a key, and gives duplicates the value of the first.
@@ -117,8 +120,10 @@ impl Once {
 
     /// All axes at once, with times and limits.
     ///
-    /// An answer of [`OnDuplicate::Respond`](crate::OnDuplicate) or [`WhileRunning::Respond`](crate::WhileRunning) is
-    /// for HTTP: here it refuses. Of [`Keep`](crate::Keep), `Everything` keeps errors too; the others, which judge an
+    /// An answer of one's own ([`OnDuplicate::Respond`](crate::OnDuplicate), [`WhileRunning::Respond`] and
+    /// [`WhileRunning::WaitThenRespond`], which still waits) is for HTTP, and so is
+    /// [`OnDuplicate::PassThrough`](crate::OnDuplicate): here they refuse, with `duplicate-request` or
+    /// `request-in-progress`. With [`Policy::window`] the [fingerprint](Self::fingerprint) does not count. Of [`Keep`](crate::Keep), `Everything` keeps errors too; the others, which judge an
     /// HTTP answer, keep values, and those errors that are [permanent](Self::permanent_errors). The response limit is for the
     /// value's JSON.
     pub fn policy(self, policy: Policy) -> Self {
@@ -133,6 +138,32 @@ impl Once {
     /// [`Operation::fail_permanently`].
     pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
         Self { permanent: Permanent::when(is_permanent), ..self }
+    }
+
+    /// What a duplicate of an ended run gets: the first one's value, or `duplicate-request`; see
+    /// [`policy`](Self::policy). A failure that was kept is `handler-failed` in any case.
+    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
+        self.adjust(|policy| policy.on_duplicate(on_duplicate))
+    }
+
+    /// Whether a duplicate of a running function is refused at once, or waits; see [`Policy::while_running`].
+    pub fn while_running(self, while_running: WhileRunning) -> Self {
+        self.adjust(|policy| policy.while_running(while_running))
+    }
+
+    /// Whether errors are kept too; see [`policy`](Self::policy).
+    pub fn keep(self, keep: Keep) -> Self {
+        self.adjust(|policy| policy.keep(keep))
+    }
+
+    /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
+        self.adjust(|policy| policy.after_crash(after_crash))
+    }
+
+    /// How long a value's JSON may be to be kept; see [`Policy::response_limit`].
+    pub fn response_limit(self, bytes: usize) -> Self {
+        self.adjust(|policy| policy.response_limit(bytes))
     }
 
     /// How long a value answers duplicates; see [`Policy::retention`].
@@ -211,7 +242,7 @@ impl Once {
         };
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
-        claim.fingerprint = self.fingerprint;
+        claim.fingerprint = if self.policy.any_content { Fingerprint::OFF } else { self.fingerprint };
         if let Some(secret) = &self.engine.secret {
             claim = claim.sealed_with(secret);
         }
@@ -229,6 +260,11 @@ impl Once {
             }
         };
         RunFuture::new(Task::new(self.engine.clone(), work, running))
+    }
+
+    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        let policy = change(self.policy.clone());
+        self.policy(policy)
     }
 
     fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {

@@ -3,7 +3,7 @@ use std::{future::Future, sync::Arc};
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{RunError, finite};
+use super::RunError;
 use crate::{
     engine::{Engine, Errand, Fate, Performed, Permanent, Work},
     exchange::Operation,
@@ -31,14 +31,18 @@ where
     let refusal = match engine.perform(work, errand, job).await {
         Performed::Ran(outcome) => return outcome.map_err(RunError::Failed),
         Performed::NoOutcome(why) => why.refusal(),
-        Performed::Settled(payload) => match (&policy.on_duplicate, value(payload.as_ref())) {
-            (OnDuplicate::Replay, Ok(value)) => {
-                engine.report(&Event::Replayed { key });
-                return Ok(value);
+        // Whatever else a duplicate is told, it is not that of a success.
+        Performed::Settled(payload) if is_failure(payload.as_ref()) => Refusal::HandlerFailed,
+        Performed::Settled(payload) if matches!(policy.on_duplicate, OnDuplicate::Replay) => {
+            match value(payload.as_ref()) {
+                Ok(value) => {
+                    engine.report(&Event::Replayed { key });
+                    return Ok(value);
+                }
+                Err(refusal) => refusal,
             }
-            (OnDuplicate::Replay, Err(refusal)) => refusal,
-            _ => Refusal::DuplicateRequest,
-        },
+        }
+        Performed::Settled(_) => Refusal::DuplicateRequest,
     };
     engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
     Err(RunError::Refused(refusal))
@@ -50,18 +54,13 @@ fn fate<T: Serialize, E: 'static>(policy: &Policy, work: &Work, permanent: &Perm
         return Fate::Release(policy.released_for(None));
     }
     let Ok(value) = outcome else { return Fate::Fail };
-    // JSON has no word for the others: they would come back as `null`, or not at all.
-    let exact = finite::is_finite(value);
-    let payload = exact.then(|| Payload::value(value).ok().and_then(Payload::into_bytes)).flatten();
+    let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
     let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= policy.response_limit);
     Fate::Settle(payload.filter(fits))
 }
 
-/// The kept value, or what its duplicate hears instead.
+/// The kept value, or what its duplicate receives instead.
 fn value<T: DeserializeOwned>(payload: Option<&Bytes>) -> Result<T, Refusal> {
-    if is_failure(payload) {
-        return Err(Refusal::HandlerFailed);
-    }
     let json = payload.and_then(|payload| json_of(payload)).ok_or(Refusal::ResponseNotRetained)?;
     serde_json::from_slice(json).map_err(|_| Refusal::ResponseNotRetained)
 }

@@ -68,7 +68,7 @@ impl Tokens {
     ///
     /// However many are issued, the store does not grow. A token is good on every process that has these `keys` and the
     /// same store. Whether it has expired is decided by the clock of the process that is asked, right before the token is
-    /// claimed; a clock that is set back stands still for tokens until it has caught up. Once it is spent, that is
+    /// claimed; a clock that is set back goes on for tokens as if it had not been, until the process ends. Once it is spent, that is
     /// remembered for the rest of its life and the [clock skew](Self::clock_skew), whatever
     /// [retention](TokenLayer::retention) the layer has: shorter, it could be spent again; longer, it would be of no use.
     /// A used token is 409 `token-used` for as long as it would have been good, and 403 `token-invalid` after that.
@@ -120,6 +120,9 @@ impl Tokens {
     }
 
     /// The clock by which signed tokens expire. Default: [`SystemTime::now`]. This is for tests.
+    ///
+    /// If it is set back, tokens go by what it showed before and by what Tokio's time has advanced since, as with the system's
+    /// clock.
     #[cfg(feature = "signed-tokens")]
     #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
     #[must_use]

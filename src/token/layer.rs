@@ -1,14 +1,17 @@
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{HeaderName, Method, Response};
+use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use crate::{
-    engine::{Engine, Leftovers},
-    exchange::{Exchange, Idempotency, Issuer, RefusedRequest, Scoping, TokenRule, protectable},
-    extract::{fingerprint, key, scope::IntoScopeExtractor},
-    value::{Keep, Observer, OnDuplicate, Policy, Secret, WhileRunning},
+    engine::{Engine, Leftovers, WaitingBodies},
+    exchange::{Exchange, Idempotency, Issuer, Scoping, TokenRule, protectable},
+    extract::{
+        fingerprint::{self, FingerprintExtractor, IntoFingerprintExtractor},
+        key,
+        scope::IntoScopeExtractor,
+    },
+    value::{Observer, OnDuplicate, Policy, Secret},
 };
 
 /// Asks for a token that was issued for this, and lets each be used once. Made by [`Tokens::layer`](super::Tokens::layer).
@@ -26,14 +29,22 @@ use crate::{
 /// been done with the old one, so let the user decide, and send nothing again by a script.
 ///
 /// A token in the header is looked at first, and then the body reaches the handler as it comes, however large, as long as
-/// duplicates are refused. Otherwise the body is read first, up to its [limit](Self::request_limit).
+/// duplicates are refused. Otherwise the body is read first, up to its [limit](Self::request_limit). A body that breaks after
+/// its token was claimed is a failure, whatever the handler answers, and gives the token back.
+///
+/// An answer of 401, 407 or 429 undoes the attempt: the token is as good as if it had not been sent.
 ///
 /// Requests of other [methods](Self::methods) reach the inner service untouched; a handler behind the layer, whatever its
 /// method, can issue tokens with the [`TokenIssuer`](crate::TokenIssuer).
+///
+/// What an [`IdempotencyLayer`](crate::IdempotencyLayer) can be told, this layer can be told too, except for what the token
+/// itself says (key, scope, route) and for what would let a request through that has no good one (`optional`, `fail_open`).
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct TokenLayer {
-    exchange: Arc<Exchange>,
+    pub(super) exchange: Arc<Exchange>,
+    /// What is compared where a duplicate is not refused.
+    compared: FingerprintExtractor,
 }
 
 impl TokenLayer {
@@ -53,7 +64,7 @@ impl TokenLayer {
         exchange.scoping = Scoping::Unscoped;
         exchange.policy = Policy::reject();
         exchange.fingerprint = fingerprint::off();
-        Self { exchange: Arc::new(exchange) }
+        Self { exchange: Arc::new(exchange), compared: fingerprint::bytes() }
     }
 
     /// Whom a token has to have been issued to. Default: to nobody.
@@ -97,28 +108,12 @@ impl TokenLayer {
         self.with_rule(|rule| rule.prefix = Some(bytes))
     }
 
-    /// What a request with a used token gets. Default: 409 `token-used`.
+    /// What counts as the same request where a duplicate is not refused; see [`on_duplicate`](Self::on_duplicate). Default:
+    /// [`fingerprint::bytes()`](crate::fingerprint::bytes).
     ///
-    /// With [`OnDuplicate::Replay`] it gets the first answer, if it asks for the same: a form that a browser brought back
-    /// must not be answered with another order's success. The same token with other content is told so with 422.
-    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
-        self.with(|exchange| {
-            exchange.fingerprint = match on_duplicate {
-                OnDuplicate::Replay => fingerprint::bytes(),
-                _ => fingerprint::off(),
-            };
-            exchange.policy = exchange.policy.clone().on_duplicate(on_duplicate);
-        })
-    }
-
-    /// What a request with a token in use gets; see [`Policy::while_running`].
-    pub fn while_running(self, while_running: WhileRunning) -> Self {
-        self.adjust(|policy| policy.while_running(while_running))
-    }
-
-    /// Which answers spend the token. Default: 2xx and 3xx; any other gives it back, with its first expiry.
-    pub fn keep(self, keep: Keep) -> Self {
-        self.adjust(|policy| policy.keep(keep))
+    /// Where duplicates are refused, nothing is compared.
+    pub fn fingerprint(self, fingerprint: impl IntoFingerprintExtractor) -> Self {
+        Self { compared: fingerprint.into_fingerprint_extractor(), ..self }.comparing()
     }
 
     /// A failed answer of the handler's carries a new token, in the header that tokens are in, and is sent `no-store`.
@@ -135,47 +130,10 @@ impl TokenLayer {
     ///
     /// An answer that is not held (a stream, or one over the response limit), a panic, a handler that
     /// [discards](crate::Operation::discard) its answer, and a store that issues nothing give the old token back, as
-    /// without this.
+    /// without this. So do 401, 407 and 429 before anything [began](crate::Operation::began): they undo the attempt, and the
+    /// token that came is good as it is.
     pub fn replace_after_failure(self) -> Self {
         self.with_rule(|rule| rule.replaces = true)
-    }
-
-    /// How long a used token is known as used. Default: 24 hours; after that it is unknown, and as little good.
-    ///
-    /// A signed token is known as used for as long as it would have been good, whatever this says: see
-    /// [`Tokens::signed`][signed].
-    ///
-    #[cfg_attr(feature = "signed-tokens", doc = "[signed]: super::Tokens::signed")]
-    #[cfg_attr(
-        not(feature = "signed-tokens"),
-        doc = "[signed]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Tokens.html#method.signed"
-    )]
-    pub fn retention(self, retention: Duration) -> Self {
-        self.adjust(|policy| policy.retention(retention))
-    }
-
-    /// How long a token in use stays so without a sign of life; see [`Policy::lease`].
-    ///
-    /// # Panics
-    ///
-    /// Where `lease` is less than a millisecond.
-    #[track_caller]
-    pub fn lease(self, lease: Duration) -> Self {
-        let policy = self.exchange.policy.clone().lease(lease);
-        self.with(|exchange| exchange.policy = policy)
-    }
-
-    /// Makes the answer of each refusal, such as a page, in place of the layer's problem documents.
-    ///
-    /// The closure sees the refusal, the head of the request, and the key if there is one;
-    /// [`document`](RefusedRequest::document) is the way back. A refusal that passes gets a `Retry-After` if it has none.
-    pub fn render(self, render: impl Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static) -> Self {
-        self.with(|exchange| exchange.render = Some(Arc::new(render)))
-    }
-
-    /// How long a request body may be, where it is read before the handler gets it; see [`Policy::request_limit`].
-    pub fn request_limit(self, bytes: usize) -> Self {
-        self.adjust(|policy| policy.request_limit(bytes))
     }
 
     /// Which methods ask for a token. Default: `POST` and `PATCH`.
@@ -189,9 +147,44 @@ impl TokenLayer {
         self.with(|exchange| exchange.methods = methods)
     }
 
+    /// How long a client may let a request body stand still; see
+    /// [`IdempotencyLayer::body_timeout`](crate::IdempotencyLayer::body_timeout).
+    pub fn body_timeout(self, timeout: Duration) -> Self {
+        self.with(|exchange| exchange.body_timeout = timeout)
+    }
+
+    /// How many bytes of bodies the duplicates that wait may hold in all; see
+    /// [`IdempotencyLayer::waiting_body_limit`](crate::IdempotencyLayer::waiting_body_limit).
+    pub fn waiting_body_limit(self, bytes: usize) -> Self {
+        self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
+    }
+
+    /// Keeps the request body beside the record, as it came; see
+    /// [`IdempotencyLayer::keep_request`](crate::IdempotencyLayer::keep_request). The body is read first then, wherever the
+    /// token is.
+    pub fn keep_request(self) -> Self {
+        self.with(|exchange| exchange.keep_request = true)
+    }
+
+    /// Keeps a header for replays that is left out by default; see
+    /// [`IdempotencyLayer::keep_header`](crate::IdempotencyLayer::keep_header).
+    pub fn keep_header(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.headers.also.push(name))
+    }
+
+    /// Leaves a header out of replays, such as a request id or a rate limit's counter.
+    pub fn drop_header(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.headers.not.push(name))
+    }
+
     /// How long the store may take for an answer. Default: 5 seconds.
     pub fn store_timeout(self, timeout: Duration) -> Self {
         self.with_engine(|engine| engine.store_timeout = timeout)
+    }
+
+    /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.
+    pub fn attached(self) -> Self {
+        self.with(|exchange| exchange.attached = true)
     }
 
     /// What bounds, counts and awaits the work that goes on without its client.
@@ -217,15 +210,24 @@ impl TokenLayer {
         })
     }
 
-    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    pub(super) fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
+    }
+
+    /// Compares what two requests with one token ask for, unless the second one is refused whatever it is.
+    pub(super) fn comparing(self) -> Self {
+        let compared = match self.exchange.policy.on_duplicate {
+            OnDuplicate::Reject => fingerprint::off(),
+            _ => self.compared.clone(),
+        };
+        self.with(|exchange| exchange.fingerprint = compared)
     }
 
     fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
         self.with(|exchange| change(Arc::make_mut(&mut exchange.engine)))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Exchange)) -> Self {
         change(Arc::make_mut(&mut self.exchange));
         self
     }

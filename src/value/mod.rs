@@ -7,6 +7,8 @@ mod compact;
 mod digest;
 mod error;
 mod event;
+#[cfg(feature = "json")]
+mod finite;
 mod fingerprint;
 mod identity;
 mod judge;
@@ -24,7 +26,7 @@ mod trace;
 mod unseen;
 
 #[cfg(feature = "json")]
-pub(crate) use self::payload::json_of;
+pub(crate) use self::{finite::is_finite, payload::json_of};
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) use self::policy::UNRECONCILED;
 #[cfg(feature = "signed-tokens")]

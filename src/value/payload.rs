@@ -2,6 +2,9 @@ use std::fmt;
 
 use bytes::Bytes;
 
+#[cfg(feature = "json")]
+use super::finite::is_finite;
+
 /// What a settled record has for its duplicates.
 ///
 /// Whoever runs something behind one of the crate's edges needs none: the edges pack what came of it. It is for those
@@ -68,12 +71,16 @@ impl Payload {
     ///
     /// # Errors
     ///
-    /// Where `value` cannot be written as JSON.
+    /// Returns an error if `value` cannot be written as JSON without a loss: a number in it that is not finite would be
+    /// read back as `null`.
     #[cfg(feature = "json")]
     #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
     pub fn value<T: serde::Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         let mut bytes = VALUE.to_vec();
         serde_json::to_writer(&mut bytes, value)?;
+        if !is_finite(value) {
+            return Err(serde::ser::Error::custom("a number in it is not finite"));
+        }
         Ok(Self(Some(bytes.into())))
     }
 
@@ -134,6 +141,16 @@ mod tests {
         assert_eq!(json_of(&kept), Some(&br#"["order",7]"#[..]));
         assert_eq!(json_of(DONE), None);
         assert!(!is_failure(Some(&kept)));
+    }
+
+    /// JSON would say `null`, and the duplicate be given that there is no number.
+    #[cfg(feature = "json")]
+    #[test]
+    fn a_number_that_is_not_finite_is_no_value() {
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(Payload::value(&("order", Some(number))).is_err());
+        }
+        assert!(Payload::value(&("order", Some(f64::MAX))).is_ok());
     }
 
     #[test]

@@ -94,6 +94,9 @@ impl Policy {
     /// This is for a window by a field, such as one text message a minute to a phone number. A request that fails ends the
     /// window, so that it can be sent again. While the first one runs, another one receives a 409 `request-in-progress`.
     ///
+    /// It holds on every layer: a [`ConsumerLayer`](crate::ConsumerLayer) acknowledges whatever comes with the same key
+    /// meanwhile and does not handle it, and `Once` refuses it.
+    ///
     /// The content is not compared, but the caller is: without a scope, another caller under the same key receives a 422
     /// `other-caller`. For a window that all callers share, say so with
     /// [`unscoped`](crate::IdempotencyLayer::unscoped), as here:

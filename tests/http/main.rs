@@ -19,6 +19,10 @@ mod cancel_waiting;
 #[cfg(feature = "axum")]
 mod clients;
 mod common;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+#[allow(dead_code)]
+#[path = "../sql/server.rs"]
+mod database_server;
 #[cfg(all(feature = "axum", feature = "tracing"))]
 mod credentials;
 #[cfg(feature = "testing")]
@@ -29,7 +33,7 @@ mod events;
 mod exceptions;
 #[cfg(feature = "axum")]
 mod extractors;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[allow(dead_code)]
 #[path = "../sql/folder.rs"]
 mod folder;

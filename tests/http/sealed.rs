@@ -14,6 +14,8 @@ use tower_idempotency::{
     store::{Entry, Filter, Operator, State},
 };
 
+use crate::common::see;
+
 fn secret(byte: u8) -> Secret {
     Secret::new([byte; 32]).unwrap()
 }
@@ -97,6 +99,30 @@ async fn principals_of_tokens_are_digests() {
     assert_eq!(spent.unwrap().record.secret, secret(1).number());
 }
 
+/// It is as good as it was once the secret is there again.
+#[tokio::test]
+async fn a_token_whose_secret_is_not_at_hand_is_refused_and_not_spent() {
+    let store = MemoryStore::new();
+    let tokens = Tokens::new(store.clone());
+    let token = tokens.issue("order", Some("ann")).await.unwrap();
+    let submit = async |secret: Secret, body: &'static str| {
+        let layer = tokens.layer("order").principal(scope::header("X-User")).secret(secret);
+        let answer = |body: String| async move { body.parse().map_or(StatusCode::CREATED, |n| StatusCode::from_u16(n).unwrap()) };
+        let app = Router::new().route("/orders", post(answer).layer(layer));
+        let order = Request::post("/orders").header("X-User", "ann").header("X-Submit-Token", token.as_str());
+        see(app.oneshot(order.body(Body::from(body)).unwrap()).await.unwrap()).await
+    };
+    let rotated = || secret(2).accept([1; 32]).unwrap();
+    assert_eq!(submit(secret(1), "422").await.status, 422);
+    for _ in 0..2 {
+        let refused = submit(secret(2), "tea").await;
+        assert_eq!((refused.status.as_u16(), &*refused.problem()), (409, "record-incompatible"));
+    }
+    assert_eq!(submit(rotated(), "tea").await.status, 201);
+    assert_eq!(submit(rotated(), "tea").await.problem(), "token-used");
+    assert_eq!(submit(secret(1), "tea").await.problem(), "record-incompatible");
+}
+
 #[tokio::test]
 async fn messages_are_keyed() {
     let store = MemoryStore::new();
@@ -112,12 +138,14 @@ async fn messages_are_keyed() {
     assert_eq!(handle(layer(secret(1))).await, "Ok(Executed(\"paid\"))");
     assert_eq!(only(&store).await.record.secret, secret(1).number());
     assert_eq!(handle(layer(secret(2).accept([1; 32]).unwrap())).await, "Ok(AlreadyDone)");
+    // Neither handled once more nor put aside: it comes again when the secret is there.
+    assert_eq!(handle(layer(secret(2))).await, "Ok(Unavailable { retry_after: 1s })");
 }
 
 #[cfg(feature = "json")]
 #[tokio::test]
 async fn functions_are_keyed() {
-    use tower_idempotency::Once;
+    use tower_idempotency::{Once, Refusal, run::RunError};
 
     let store = MemoryStore::new();
     let once = |secret| {
@@ -128,5 +156,6 @@ async fn functions_are_keyed() {
     assert!(matches!(run(once(secret(1))).await, Ok(1)));
     assert_eq!(only(&store).await.record.secret, secret(1).number());
     assert!(matches!(run(once(secret(2).accept([1; 32]).unwrap())).await, Ok(1)));
-    assert!(run(once(secret(2))).await.is_err());
+    let incompatible = RunError::Refused(Refusal::RecordIncompatible);
+    assert_eq!(run(once(secret(2))).await, Err(incompatible));
 }

@@ -92,6 +92,40 @@ async fn no_token_can_be_issued() {
     assert_eq!(ask(&bare, "GET", "/", None, None).await.0.status, 500);
 }
 
+#[derive(Clone)]
+struct User(&'static str);
+
+/// The layers are in the wrong order, and no client can do anything about that.
+#[tokio::test]
+async fn the_principals_extension_is_missing() {
+    let by_user = scope::extension(|user: &User| user.0);
+    let checkout = Tokens::new(MemoryStore::new()).layer("checkout").principal(by_user);
+    let app = Router::new()
+        .route("/token", checkout.clone().endpoint())
+        .route("/checkout", get(page).post(|| async { StatusCode::CREATED }).layer(checkout));
+    let token = "x".repeat(43);
+    for (method, path, token) in
+        [("GET", "/token", None), ("GET", "/checkout", None), ("POST", "/checkout", Some(&*token))]
+    {
+        #[cfg(feature = "tracing")]
+        let (heard, _listening) = crate::heard::Heard::listen();
+        let (seen, _) = ask(&app, method, path, None, token).await;
+        assert_eq!((seen.status.as_u16(), &*seen.problem()), (500, "extension-missing"), "{method} {path}");
+        assert!(!seen.body.contains("User"), "{}", seen.body);
+        #[cfg(feature = "tracing")]
+        {
+            let said = heard.take();
+            assert_eq!(said.len(), 1, "{said:?}");
+            for word in ["ERROR", "pages::User", "outside this layer"] {
+                assert!(said[0].contains(word), "{word}: {said:?}");
+            }
+        }
+    }
+    let right = app.layer(axum::Extension(User("ann")));
+    let (seen, _) = ask(&right, "GET", "/checkout", None, None).await;
+    assert_eq!(ask(&right, "POST", "/checkout", None, Some(&seen.body)).await.0.status, 201);
+}
+
 /// What the handler of a submission issues is for whom the spent one was for.
 #[tokio::test]
 async fn a_submission_can_issue_as_well() {

@@ -1,6 +1,6 @@
 //! What holds for stored tokens and for signed ones, on every store.
 
-use tower_idempotency::{OnDuplicate, TokenLayer, store::Filter};
+use tower_idempotency::{OnDuplicate, TokenLayer, store::{Filter, State}};
 
 use crate::{
     common::Seen,
@@ -62,6 +62,29 @@ pub(crate) async fn a_failure_gives_it_back_with_its_first_expiry(lab: Lab) {
     assert_eq!(shop.submit(&token, None, "bad again").await.status, 422);
     lab.pass(LIFE * 2 / 3).await;
     assert_eq!(shop.submit(&token, None, "good").await.problem(), "token-invalid");
+}
+
+/// Nothing began: nobody has claimed it, and no successor takes its place.
+pub(crate) async fn an_attempt_that_is_undone_leaves_it_as_it_was(lab: Lab) {
+    for adjust in [(|layer| layer) as fn(TokenLayer) -> TokenLayer, TokenLayer::replace_after_failure] {
+        let shop = lab.shop(adjust);
+        for status in ["401", "407", "429"] {
+            let token = shop.token(None).await;
+            let (seen, headers) = shop.send_for_headers(submission(&token, status)).await;
+            assert_eq!(seen.status.as_str(), status);
+            assert!(!headers.contains_key("x-submit-token"), "{status}");
+            for entry in lab.store.list(Filter::All, None, 99).await.unwrap().entries {
+                assert!(matches!(entry.record.state, State::Issued | State::Settled), "{status}: {entry:?}");
+            }
+            assert_eq!(shop.submit(&token, None, "good").await.status, 201, "{status}");
+            assert_eq!(shop.submit(&token, None, "good").await.problem(), "token-used");
+        }
+        let token = shop.token(None).await;
+        lab.pass(LIFE / 3).await;
+        assert_eq!(shop.submit(&token, None, "429").await.status, 429);
+        lab.pass(LIFE * 2 / 3).await;
+        assert_eq!(shop.submit(&token, None, "good").await.problem(), "token-invalid");
+    }
 }
 
 pub(crate) async fn it_may_be_in_a_form(lab: Lab) {

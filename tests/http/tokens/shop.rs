@@ -77,7 +77,8 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    /// Its handler fails where the body begins with "bad", and panics where it begins with "worse".
+    /// Its handler fails where the body begins with "bad", panics where it begins with "worse", and answers with a status that
+    /// is the body.
     pub(crate) fn new(tokens: Tokens, adjust: impl FnOnce(TokenLayer) -> TokenLayer) -> Self {
         let runs = Counter::default();
         let handler = {
@@ -87,7 +88,8 @@ impl Shop {
                 let run = runs.next();
                 assert!(!body.starts_with(b"worse"), "as it should");
                 let fails = body.starts_with(b"bad");
-                (if fails { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CREATED }, format!("run {run}"))
+                let otherwise = if fails { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CREATED };
+                (StatusCode::from_bytes(&body).unwrap_or(otherwise), format!("run {run}"))
             }
         };
         let layer = adjust(tokens.layer("order").principal(scope::header("X-User").optional()));

@@ -50,7 +50,7 @@ impl Lab {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_stored_until_it_is_spent() {
     let lab = Lab::new();
     let shop = lab.shop(0, |layer| layer);
@@ -69,7 +69,7 @@ async fn nothing_is_stored_until_it_is_spent() {
 }
 
 /// Whatever the policy says: shorter, it could be spent again.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn it_is_remembered_as_long_as_anybody_could_accept_it() {
     for retention in [Duration::from_millis(1), Duration::from_secs(1), Duration::from_secs(24 * 60 * 60)] {
         let lab = Lab::new();
@@ -89,7 +89,7 @@ async fn it_is_remembered_as_long_as_anybody_could_accept_it() {
 }
 
 /// A process whose clock is behind by the skew accepts it longest; by then it must not be forgotten.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clocks_may_differ_by_the_skew() {
     let skew = i64::try_from(SKEW.as_millis()).unwrap();
     for (issuer, spender, late) in [(0, 0, -skew), (0, skew, 0), (skew, skew, 0), (skew, 0, 0), (0, -skew, -skew)] {
@@ -107,27 +107,53 @@ async fn clocks_may_differ_by_the_skew() {
     }
 }
 
-/// By then its record is gone. A clock that is set back does not make it good again, nor does one that was always behind by
-/// less than the skew.
-#[tokio::test]
+/// A process whose wall clock its test sets.
+struct Settable {
+    lab: Lab,
+    wall: Arc<AtomicU64>,
+    shop: Shop,
+}
+
+const HOUR: u64 = 60 * 60;
+
+impl Settable {
+    /// It begins an hour past the epoch.
+    fn new() -> Self {
+        let lab = Lab::new();
+        let (wall, clock) = (Arc::new(AtomicU64::new(HOUR)), lab.clock.clone());
+        let now = {
+            let wall = Arc::clone(&wall);
+            move || {
+                let wall = Duration::from_secs(wall.load(Ordering::SeqCst)) + Duration::from_millis(clock.now());
+                SystemTime::UNIX_EPOCH + wall
+            }
+        };
+        let tokens = Tokens::signed(lab.store.clone(), keys()).life(LIFE).clock_skew(SKEW).clock(now);
+        Self { shop: Shop::new(tokens, |layer| layer), wall, lab }
+    }
+
+    fn set(&self, seconds: u64) {
+        self.wall.store(seconds, Ordering::SeqCst);
+    }
+
+    /// The time that nobody sets goes on, the store's too.
+    async fn pass(&self, time: Duration) {
+        self.lab.clock.advance(time);
+        tokio::time::advance(time).await;
+    }
+}
+
+/// By then its record is gone.
+#[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_back_makes_no_expired_token_good() {
-    let lab = Lab::new();
-    let (wall, clock) = (Arc::new(AtomicU64::new(3600)), lab.clock.clone());
-    let now = {
-        let wall = Arc::clone(&wall);
-        move || {
-            let wall = Duration::from_secs(wall.load(Ordering::SeqCst)) + Duration::from_millis(clock.now());
-            SystemTime::UNIX_EPOCH + wall
-        }
-    };
-    let tokens = Tokens::signed(lab.store.clone(), keys()).life(LIFE).clock_skew(SKEW).clock(now);
-    let shop = Shop::new(tokens, |layer| layer);
+    let process = Settable::new();
+    let shop = &process.shop;
     let token = shop.token(None).await;
     assert_eq!(shop.submit(&token, None, "").await.status, 201);
-    lab.clock.advance(LIFE + SKEW);
+    process.pass(LIFE + SKEW).await;
     assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
-    assert!(lab.records().await.is_empty());
-    wall.store(0, Ordering::SeqCst);
+    assert!(process.lab.records().await.is_empty());
+    process.set(0);
     assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
     assert_eq!(shop.runs.get(), 1);
 
@@ -137,8 +163,49 @@ async fn a_clock_that_is_set_back_makes_no_expired_token_good() {
     assert_eq!(shop.submit(&token, None, "").await.problem(), "token-used");
 }
 
+/// The store goes on: a clock that stood still would find the token good once its record is gone.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_makes_no_token_live_longer() {
+    for issued_before in [true, false] {
+        let process = Settable::new();
+        let shop = &process.shop;
+        let mut token = shop.token(None).await;
+        if issued_before {
+            assert_eq!(shop.submit(&token, None, "").await.status, 201);
+        }
+        process.set(0);
+        if !issued_before {
+            token = shop.token(None).await;
+            assert_eq!(shop.submit(&token, None, "").await.status, 201);
+        }
+        process.pass(LIFE / 2).await;
+        assert_eq!(shop.submit(&token, None, "").await.problem(), "token-used");
+        process.pass(LIFE / 2 + SKEW).await;
+        assert_eq!(process.lab.records().await.is_empty(), issued_before);
+        assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
+        assert_eq!(shop.runs.get(), 1);
+    }
+}
+
+/// The others accept its tokens until they have come as far, however far it was ahead.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_ahead_and_is_corrected_spends_no_token_twice() {
+    let process = Settable::new();
+    let token = process.shop.token(None).await;
+    process.set(0);
+    assert_eq!(process.shop.submit(&token, None, "").await.status, 201);
+    let right = process.lab.shop(0, |layer| layer);
+    for _ in 0..HOUR / 60 + 6 {
+        process.pass(Duration::from_secs(60)).await;
+        let problem = right.submit(&token, None, "").await.problem();
+        assert!(problem == "token-used" || problem == "token-invalid", "{problem}");
+    }
+    assert_eq!(right.submit(&token, None, "").await.problem(), "token-invalid");
+    assert_eq!(right.runs.get(), 0);
+}
+
 /// It came while it was good, and its body when it was not even remembered any more.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_that_is_held_back_does_not_spend_it_twice() {
     use axum::body::Body;
     use tower::ServiceExt;
@@ -163,7 +230,7 @@ async fn a_body_that_is_held_back_does_not_spend_it_twice() {
 }
 
 /// Claims that were sent while it was good may still be on their way, however well clocks agree.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn it_is_remembered_for_half_a_minute_beyond_its_life_at_least() {
     let lab = Lab::new();
     let clock = lab.clock.clone();
@@ -175,7 +242,7 @@ async fn it_is_remembered_for_half_a_minute_beyond_its_life_at_least() {
     assert_eq!(lab.records().await[0].expires_in, LIFE + Duration::from_secs(30));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failure_gives_it_back_and_is_not_remembered_longer_than_it() {
     let lab = Lab::new();
     let shop = lab.shop(0, |layer| layer);
@@ -190,7 +257,7 @@ async fn a_failure_gives_it_back_and_is_not_remembered_longer_than_it() {
 }
 
 /// Nor may a handler shorten it, or one that takes longer than the token is good.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_handler_wishes_does_not_count() {
     use axum::{Router, routing::post};
     use tower_idempotency::Operation;
@@ -217,7 +284,7 @@ async fn what_the_handler_wishes_does_not_count() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn secrets_are_replaced_while_tokens_are_out() {
     let lab = Lab::new();
     let (old, new) = ([1; 32], [2; 32]);
@@ -236,7 +303,7 @@ async fn secrets_are_replaced_while_tokens_are_out() {
 }
 
 /// A successor that is signed anew, by another secret and later, is the same token: its record goes by its nonce.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_successor_is_one_token_under_whatever_keys() {
     let lab = Lab::new();
     let (old, new) = ([1; 32], [2; 32]);

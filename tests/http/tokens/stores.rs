@@ -11,9 +11,11 @@ use tower_idempotency::RedisStore;
 use tower_idempotency::SqliteStore;
 use tower_idempotency::{MemoryStore, store::Operator};
 
-use crate::{
-    tokens::shop::{Kind, Lab},
-    tokens::{renewed, rules},
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use crate::tokens::servers;
+use crate::tokens::{
+    renewed, rules,
+    shop::{Kind, Lab},
 };
 
 #[cfg(feature = "redis")]
@@ -21,21 +23,10 @@ use crate::{
 #[path = "../../redis/server.rs"]
 mod server;
 
-macro_rules! every_rule_on {
-    ($name:ident, $store:expr, $($attribute:tt)*) => {
-        mod $name {
-            use super::*;
-
-            every_rule_on! { @kind stored, Kind::Stored, $store, $($attribute)* }
-            #[cfg(feature = "signed-tokens")]
-            every_rule_on! { @kind signed, Kind::Signed, $store, $($attribute)* }
-        }
-    };
-    (@kind $kind:ident, $value:expr, $store:expr, $($attribute:tt)*) => {
-        mod $kind {
-            use super::*;
-
-            every_rule_on! { @rules $value, $store, ($($attribute)*) renewed:
+macro_rules! for_each_rule {
+    ($then:ident $given:tt) => {
+        for_each_rule! { $then $given
+            renewed: {
                 an_expired_one_brings_another
                 a_store_that_issues_nothing_refuses_all_the_same
                 one_that_expires_while_its_body_comes_is_refused
@@ -44,11 +35,12 @@ macro_rules! every_rule_on {
                 there_is_one_successor_whatever_fails
                 a_principal_is_a_text_that_any_store_can_keep
             }
-            every_rule_on! { @rules $value, $store, ($($attribute)*) rules:
+            rules: {
                 each_is_good_once_and_for_its_life
                 what_was_never_issued_is_never_accepted
                 a_stranger_neither_succeeds_nor_spends_it
                 a_failure_gives_it_back_with_its_first_expiry
+                an_attempt_that_is_undone_leaves_it_as_it_was
                 it_may_be_in_a_form
                 the_same_is_replayed_and_nothing_else
                 one_of_many_gets_through
@@ -56,14 +48,70 @@ macro_rules! every_rule_on {
             }
         }
     };
-    (@rules $kind:expr, $store:expr, $attribute:tt $rules:ident: $($rule:ident)*) => {
-        $(every_rule_on! { @test $rules $rule, $kind, $store, $attribute })*
+    ($then:ident $given:tt $($rules:ident: { $($rule:ident)* })*) => {
+        $($($then! { $given $rules $rule })*)*
     };
-    (@test $rules:ident $rule:ident, $kind:expr, $store:expr, ($($attribute:tt)*)) => {
+}
+
+/// A test for each rule.
+macro_rules! every_rule_on {
+    ($name:ident, $store:expr, $($attribute:tt)*) => {
+        mod $name {
+            use super::*;
+
+            mod stored {
+                use super::*;
+
+                for_each_rule! { a_test (Kind::Stored, $store, ($($attribute)*)) }
+            }
+            #[cfg(feature = "signed-tokens")]
+            mod signed {
+                use super::*;
+
+                for_each_rule! { a_test (Kind::Signed, $store, ($($attribute)*)) }
+            }
+        }
+    };
+}
+
+macro_rules! a_test {
+    (($kind:expr, $store:expr, ($($attribute:tt)*)) $rules:ident $rule:ident) => {
         #[tokio::test($($attribute)*)]
         async fn $rule() {
             on($store, $kind, $rules::$rule).await;
         }
+    };
+}
+
+/// One test for all rules, since a server takes long to start. Each has a database of its own.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+macro_rules! all_rules_on {
+    ($name:ident, $database:ident) => {
+        mod $name {
+            use super::*;
+
+            #[tokio::test]
+            async fn stored() {
+                let server = servers::$database();
+                for_each_rule! { in_turn (Kind::Stored, server, servers::$name) }
+            }
+
+            #[cfg(feature = "signed-tokens")]
+            #[tokio::test]
+            async fn signed() {
+                let server = servers::$database();
+                for_each_rule! { in_turn (Kind::Signed, server, servers::$name) }
+            }
+        }
+    };
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+macro_rules! in_turn {
+    (($kind:expr, $server:ident, $store:path) $rules:ident $rule:ident) => {
+        println!("{}", stringify!($rule));
+        let store = $store(&$server, stringify!($rule)).await;
+        on(ready(Place(store, Box::new(()), false)), $kind, $rules::$rule).await;
     };
 }
 
@@ -102,3 +150,7 @@ every_rule_on!(on_memory, ready(memory()), start_paused = true);
 every_rule_on!(on_redis, redis(), flavor = "current_thread");
 #[cfg(feature = "sqlite")]
 every_rule_on!(on_sqlite, sqlite(), flavor = "current_thread");
+#[cfg(feature = "postgres")]
+all_rules_on!(on_postgres, postgres);
+#[cfg(feature = "mysql")]
+all_rules_on!(on_mariadb, mariadb);

@@ -9,7 +9,7 @@ use serde::{
 };
 
 /// Whether all numbers in `value` are finite: JSON writes `null` for the others, and says nothing of it.
-pub(super) fn is_finite<T: Serialize + ?Sized>(value: &T) -> bool {
+pub(crate) fn is_finite<T: Serialize + ?Sized>(value: &T) -> bool {
     value.serialize(Finite).is_ok()
 }
 
