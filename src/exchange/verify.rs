@@ -68,6 +68,11 @@ impl Exchange {
         if let Err(stop) = self.verified(&parts, &whole.data).await {
             return Ok(self.stopped(&parts, stop));
         }
-        pass(&mut inner, &mut parts, RequestBody::whole(whole)).await
+        let issued = self.let_issue(&mut parts, None);
+        let mut answer = pass(&mut inner, &mut parts, RequestBody::whole(whole)).await?;
+        if let Some(issued) = issued {
+            issued.mark(answer.headers_mut());
+        }
+        Ok(answer)
     }
 }

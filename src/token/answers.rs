@@ -13,7 +13,8 @@ impl TokenLayer {
     /// and the raw bytes of the body, and may refuse in a word of its own. A refusal does not spend the token. See
     /// [`IdempotencyLayer::verify`](crate::IdempotencyLayer::verify).
     ///
-    /// The body is read first then, wherever the token is.
+    /// The body is read first then, wherever the token is. A layer that is switched [off](Self::disabled) still verifies; what
+    /// it leaves out otherwise (other methods, [`skip_if`](Self::skip_if) and its kind) is not verified.
     pub fn verify<F>(self, verify: impl Fn(Parts, Bytes) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), Response<Bytes>>> + Send + 'static,

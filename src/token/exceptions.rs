@@ -8,7 +8,7 @@ impl TokenLayer {
     /// Switches the layer off: every request reaches the inner service, with a token or without. Default: `false`.
     ///
     /// This is how a configuration decides whether a form is protected; the type of the service stays the same. A handler
-    /// that issues tokens goes on to issue them, so that pages look the same.
+    /// that issues tokens goes on to issue them, so that pages look the same, and [`verify`](Self::verify) goes on to verify.
     ///
     /// ```
     /// use axum::{Router, body::Body, http::Request, routing::post};

@@ -266,6 +266,13 @@ async fn a_layer_that_is_switched_off_asks_for_no_token_and_still_issues() {
         assert_eq!(seen.status, 201);
         token = seen.body;
     }
+    // What is verified stays so.
+    let refusing = |refuses: bool| {
+        let refused = move || Response::builder().status(StatusCode::IM_A_TEAPOT).body("no".into()).unwrap();
+        layer.clone().disabled(true).verify(move |_, _| async move { if refuses { Err(refused()) } else { Ok(()) } })
+    };
+    assert_eq!(ask(refusing(true), "none").await, Seen::first(418, "no"));
+    assert_eq!(ask(refusing(false), "none").await.status, 201);
     assert_eq!(ask(layer.clone().disabled(false), "none").await.problem(), "token-invalid");
     assert_eq!(ask(layer, &token).await.status, 201);
 }
