@@ -62,14 +62,31 @@ fn what_the_readme_names_exists() {
 
 /// What a token says by itself, or what would let a request through that has no good one.
 const NOT_OF_TOKENS: &[&str] = &[
-    "preset", "key", "optional", "scope", "unscoped", "credentials", "route", "fail_open", "fail_open_when_full",
+    "preset",
+    "key",
+    "optional",
+    "scope",
+    "unscoped",
+    "credentials",
+    "route",
+    "fail_open",
+    "fail_open_when_full",
     "stream_body",
 ];
 
 /// What is of no use to HTTP alone.
 const OF_EVERY_EDGE: &[&str] = &[
-    "policy", "while_running", "keep", "after_crash", "retention", "lease", "store_timeout", "attached", "leftovers",
-    "secret", "observer",
+    "policy",
+    "while_running",
+    "keep",
+    "after_crash",
+    "retention",
+    "lease",
+    "store_timeout",
+    "attached",
+    "leftovers",
+    "secret",
+    "observer",
 ];
 
 #[test]

@@ -36,7 +36,8 @@ impl Exchange {
     fn check_prefix(&self) {
         #[cfg(feature = "form")]
         assert!(
-            self.tokens.as_ref().is_none_or(|rule| rule.prefix.is_none()) || (self.verify.is_none() && !self.keep_request),
+            self.tokens.as_ref().is_none_or(|rule| rule.prefix.is_none())
+                || (self.verify.is_none() && !self.keep_request),
             "`multipart_prefix(..)` does not read the body, and `verify(..)` sees all of it, as `keep_request()` keeps it: \
              leave one of them out"
         );

@@ -67,11 +67,7 @@ impl WallClock {
         static AHEAD: LazyLock<Arc<AtomicI64>> = LazyLock::new(|| Arc::new(AtomicI64::new(i64::MIN)));
 
         let began = *BEGAN;
-        Self {
-            read: Arc::new(SystemTime::now),
-            steady: Arc::new(move || began.elapsed()),
-            ahead: Arc::clone(&AHEAD),
-        }
+        Self { read: Arc::new(SystemTime::now), steady: Arc::new(move || began.elapsed()), ahead: Arc::clone(&AHEAD) }
     }
 
     /// A clock of a test's, beside Tokio's time, which stands still where it is paused.

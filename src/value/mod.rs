@@ -7,9 +7,9 @@ mod compact;
 mod digest;
 mod error;
 mod event;
+mod fingerprint;
 #[cfg(feature = "json")]
 mod finite;
-mod fingerprint;
 mod identity;
 mod judge;
 mod keep;
@@ -25,8 +25,6 @@ mod signing;
 mod trace;
 mod unseen;
 
-#[cfg(feature = "json")]
-pub(crate) use self::{finite::is_finite, payload::json_of};
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) use self::policy::UNRECONCILED;
 #[cfg(feature = "signed-tokens")]
@@ -58,3 +56,5 @@ pub use self::{
     secret::{Secret, SecretNumber, SecretTooShort},
     trace::TraceContext,
 };
+#[cfg(feature = "json")]
+pub(crate) use self::{finite::is_finite, payload::json_of};

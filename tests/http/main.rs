@@ -19,12 +19,12 @@ mod cancel_waiting;
 #[cfg(feature = "axum")]
 mod clients;
 mod common;
+#[cfg(all(feature = "axum", feature = "tracing"))]
+mod credentials;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 #[allow(dead_code)]
 #[path = "../sql/server.rs"]
 mod database_server;
-#[cfg(all(feature = "axum", feature = "tracing"))]
-mod credentials;
 #[cfg(feature = "testing")]
 mod endings;
 #[cfg(feature = "testing")]

@@ -107,7 +107,9 @@ async fn a_token_whose_secret_is_not_at_hand_is_refused_and_not_spent() {
     let token = tokens.issue("order", Some("ann")).await.unwrap();
     let submit = async |secret: Secret, body: &'static str| {
         let layer = tokens.layer("order").principal(scope::header("X-User")).secret(secret);
-        let answer = |body: String| async move { body.parse().map_or(StatusCode::CREATED, |n| StatusCode::from_u16(n).unwrap()) };
+        let answer = |body: String| async move {
+            body.parse().map_or(StatusCode::CREATED, |n| StatusCode::from_u16(n).unwrap())
+        };
         let app = Router::new().route("/orders", post(answer).layer(layer));
         let order = Request::post("/orders").header("X-User", "ann").header("X-Submit-Token", token.as_str());
         see(app.oneshot(order.body(Body::from(body)).unwrap()).await.unwrap()).await

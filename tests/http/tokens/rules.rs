@@ -1,6 +1,9 @@
 //! What holds for stored tokens and for signed ones, on every store.
 
-use tower_idempotency::{OnDuplicate, TokenLayer, store::{Filter, State}};
+use tower_idempotency::{
+    OnDuplicate, TokenLayer,
+    store::{Filter, State},
+};
 
 use crate::{
     common::Seen,

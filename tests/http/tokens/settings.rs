@@ -135,9 +135,8 @@ async fn a_token_in_use() {
 #[tokio::test(start_paused = true)]
 async fn duplicates_that_wait_hold_no_more_than_was_said() {
     for (limit, expected) in [(1024, 201), (1, 409)] {
-        let slow = Slow::new(|layer| {
-            replaying(layer).while_running(WhileRunning::Wait(LEASE)).waiting_body_limit(limit)
-        });
+        let slow =
+            Slow::new(|layer| replaying(layer).while_running(WhileRunning::Wait(LEASE)).waiting_body_limit(limit));
         let token = slow.token().await;
         let (first, second) = tokio::join!(slow.submit(&token, 10), slow.submit(&token, 10));
         assert_eq!((first.status().as_u16(), second.status().as_u16()), (201, expected), "{limit}");
@@ -146,7 +145,8 @@ async fn duplicates_that_wait_hold_no_more_than_was_said() {
 
 #[tokio::test(start_paused = true)]
 async fn work_that_is_dropped_with_its_client() {
-    for (after_crash, expected) in [(AfterCrash::RunAgain, Ok("attempt 2")), (AfterCrash::Never, Err("outcome-unknown"))]
+    for (after_crash, expected) in
+        [(AfterCrash::RunAgain, Ok("attempt 2")), (AfterCrash::Never, Err("outcome-unknown"))]
     {
         let slow = Slow::new(|layer| layer.attached().lease(LEASE).after_crash(after_crash));
         let token = slow.token().await;
@@ -239,10 +239,11 @@ async fn a_whole_policy() {
 /// In whatever order it is told.
 #[tokio::test(start_paused = true)]
 async fn what_counts_as_the_same() {
-    for adjust in [
-        (|layer| replaying(layer.fingerprint(fingerprint::off()))) as fn(TokenLayer) -> TokenLayer,
-        |layer| replaying(layer).fingerprint(fingerprint::off()),
-    ] {
+    for adjust in
+        [(|layer| replaying(layer.fingerprint(fingerprint::off()))) as fn(TokenLayer) -> TokenLayer, |layer| {
+            replaying(layer).fingerprint(fingerprint::off())
+        }]
+    {
         let shop = shop(adjust);
         let token = shop.token(None).await;
         assert_eq!(shop.submit(&token, None, "tea").await, Seen::first(201, "run 1"));
