@@ -83,7 +83,7 @@ pub mod transactions {}
 #[doc = include_str!("../docs/redis.md")]
 pub mod redis {}
 
-/// PostgreSQL, MariaDB and MySQL, SQLite.
+/// PostgreSQL, MariaDB (MySQL: not run) and SQLite.
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 #[doc = include_str!("../docs/sql.md")]

@@ -99,11 +99,8 @@ impl Engine {
                     }
                 };
                 if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
-                    // This process stood still: another one may have taken over by now. The claim is given back.
-                    let error =
-                        StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
-                    self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
-                    return Admission::Failed { error, running };
+                    // The ghost gives the claim back.
+                    return self.granted_too_late(key, running);
                 }
                 ghost.laid();
                 match claimed {
@@ -133,6 +130,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// A grant that is read when its lease is over: this process stood still, and another one may have taken over by now.
+    pub(super) fn granted_too_late(&self, key: &RecordKey, running: Option<Duration>) -> Admission<'_> {
+        let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
+        self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
+        Admission::Failed { error, running }
     }
 
     /// Waits until the claim of `holder` may have ended, for `within` at most. Where the store cannot be waited at, it

@@ -19,9 +19,16 @@ impl Engine {
         let mut pause = PAUSES.0;
         let mut running = None;
         let mut held = None;
+        // As with any other claim: the database ends a transaction in which nothing was done for a lease.
+        let limit = self.store_timeout.min(claim.lease);
         loop {
             let sent = Instant::now();
-            match bounded(store.enter(key, claim), self.store_timeout).await {
+            match bounded(store.enter(key, claim), limit).await {
+                Ok(Entered::Granted(_, transaction)) if sent.elapsed() >= claim.lease => {
+                    // Whatever the database says: a transaction that is not committed ends with its connection.
+                    let _ = bounded(transaction.roll_back(), self.store_timeout).await;
+                    return self.granted_too_late(key, running);
+                }
                 Ok(Entered::Granted(granted, transaction)) => {
                     work.claimed(key, party, stage);
                     let (attempt, takeover) = (granted.attempt, granted.takeover);

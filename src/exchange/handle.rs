@@ -105,14 +105,19 @@ impl Exchange {
     /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
     /// answer kept.
     fn unless_broken(&self, fate: Fate, work: &Work) -> Fate {
-        let fails = work.is_request_broken() && !self.policy.keeps_panics() && work.wishes().retain.is_none();
+        let fails = work.is_request_broken() && !self.keeps_failures() && work.wishes().retain.is_none();
         if fails { Fate::Release(None) } else { fate }
+    }
+
+    /// Whether a run is recorded that failed without an answer. What a transaction has done is rolled back with its claim,
+    /// whatever the policy keeps.
+    fn keeps_failures(&self) -> bool {
+        self.policy.keeps_panics() && self.engine.transactions.is_none()
     }
 
     /// What becomes of the record where the handler gave no answer.
     fn fate_of_failure(&self, Asking { asked, head }: Asking<'_>) -> Fate {
-        // What a transaction has done is rolled back with its claim, whatever the policy keeps.
-        if !self.policy.keeps_panics() || self.engine.transactions.is_some() {
+        if !self.keeps_failures() {
             return Fate::Release(None);
         }
         let retention = self.kept_for(self.policy.retention, asked.token.as_deref());

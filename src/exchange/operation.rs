@@ -94,7 +94,7 @@ impl Operation {
     /// not reveal what it was derived from if the layer has a [secret](crate::Secret).
     ///
     /// In transaction mode a failed attempt leaves no record, so the next attempt derives from its own caller and the
-    /// current secret. (A message's is recorded, and keeps its key.)
+    /// current secret. A message's failed attempt is recorded all the same, and the next one derives the same keys.
     ///
     /// Deriving a key tells that the operation [began](Self::began).
     ///

@@ -10,8 +10,8 @@
 //! | [`Versioned`] | a row that is written only as it was read, a balance that must suffice | [`Written`]: done, stale, refused, no such row |
 //! | [`FlowTable`] | a business number that is acted upon once | [`Flow`]: new, known |
 //!
-//! They work on connections of `sqlx` to PostgreSQL, MariaDB or MySQL, and SQLite: see [`Connection`]. Names are checked
-//! when a guard is made, by the compiler where it is a constant; values are always bound.
+//! They work on connections of `sqlx` to PostgreSQL, MariaDB (MySQL: not run) and SQLite: see [`Connection`]. Names are
+//! checked when a guard is made, by the compiler where it is a constant; values are always bound.
 //!
 //! Which guard for what, and what each alone does not cover, is in the [guide](crate::guide::guards).
 

@@ -125,7 +125,7 @@ impl<'v, C: Connection> Write<'v, C> {
     /// second statement asks why, as with [`transition`](super::Move::transition).
     ///
     /// The version comes from the read that the values come from. After [`Written::Stale`] both have to be read anew, and
-    /// in a transaction on MySQL or MariaDB with `FOR UPDATE`: a plain `SELECT` would show the same row again.
+    /// in a transaction on MariaDB with `FOR UPDATE`: a plain `SELECT` would show the same row again.
     ///
     /// # Errors
     ///

@@ -86,7 +86,8 @@ impl IdempotencyLayer {
     /// handler gets an error where it reads the body, and the request has failed, whatever the handler answers: its key is
     /// released, and the next try runs. Only if failures are kept too ([`Keep::Everything`](crate::Keep::Everything),
     /// [`Policy::at_most_once`](crate::Policy::at_most_once)), or if the handler says
-    /// [`keep_for`](crate::Operation::keep_for), is the handler's answer kept then.
+    /// [`keep_for`](crate::Operation::keep_for), is the handler's answer kept then. In transaction mode it is rolled back
+    /// unless the handler says so, whatever the policy keeps.
     ///
     /// The [`request_limit`](Self::request_limit) does not apply, since nothing is read; a limit such as Axum's
     /// `DefaultBodyLimit` or `RequestBodyLimitLayer` does. Nobody compares what two requests with one key ask for, so the

@@ -1,4 +1,5 @@
-//! Whose key it is, in memory; the other stores' tests ask the same.
+//! Whose key it is, in memory, where nothing outlives a process; `tests/transactions` and `tests/redis` ask the stores that
+//! outlive one.
 
 use std::future::ready;
 

@@ -20,6 +20,7 @@ mod refusing;
 mod sentinel;
 mod server;
 mod silence;
+mod stale_grants;
 mod suite;
 #[cfg(feature = "redis-tls")]
 mod tls;

@@ -9,7 +9,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, Request, StatusCode},
+    http::{Request, StatusCode, request},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, Operation,
-    store::{NoTransaction, SqlDatabase, SqlStore, Tx},
+    store::{NoTransaction, SqlDatabase, SqlStatement, SqlStore, Tx},
 };
 
 /// A database that tests run on.
@@ -45,6 +45,12 @@ pub(crate) trait Lab: SqlDatabase {
 
     async fn pairs(connection: &mut Self::Connection, text: &str) -> Vec<(String, String)>;
 
+    /// Executes a statement of the store's, as a driver of the application's own does. Tells how many rows it has changed.
+    fn execute(
+        connection: &mut Self::Connection,
+        statement: &SqlStatement,
+    ) -> impl Future<Output = sqlx::Result<u64>> + Send;
+
     /// Leaves a savepoint open.
     fn open_savepoint(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 }
@@ -62,6 +68,25 @@ macro_rules! same_for_lab {
 
         async fn pairs(connection: &mut Self::Connection, text: &str) -> Vec<(String, String)> {
             sqlx::query_as(sqlx::AssertSqlSafe(text.to_owned())).fetch_all(connection).await.unwrap()
+        }
+
+        async fn execute(
+            connection: &mut Self::Connection,
+            statement: &tower_idempotency::store::SqlStatement,
+        ) -> sqlx::Result<u64> {
+            use tower_idempotency::store::SqlValue;
+
+            let mut query = sqlx::query(sqlx::AssertSqlSafe(statement.text.clone()));
+            for value in statement.values.clone() {
+                query = match value {
+                    SqlValue::Int(number) => query.bind(number),
+                    SqlValue::Bool(flag) => query.bind(flag),
+                    SqlValue::Text(text) => query.bind(text),
+                    SqlValue::Bytes(bytes) => query.bind(bytes),
+                    other => panic!("{other:?}"),
+                };
+            }
+            query.execute(connection).await.map(|done| done.rows_affected())
         }
 
         async fn open_savepoint(connection: &mut Self::Connection) {
@@ -140,9 +165,19 @@ impl<D: Lab> Process<D> {
         self.send(key, told, "").await
     }
 
-    pub(crate) async fn send(&self, key: &str, told: &str, body: &'static str) -> Told {
-        let request = Request::post("/").header("idempotency-key", key).header("x-do", told);
-        let response = self.app.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
+    pub(crate) async fn send(&self, key: &str, told: &str, body: impl Into<Body>) -> Told {
+        self.ask(Request::post("/"), key, told, body.into()).await
+    }
+
+    /// As `post`, with credentials of this user's.
+    pub(crate) async fn post_as(&self, user: &str, key: &str, told: &str) -> Told {
+        let request = Request::post("/").header("authorization", format!("Bearer {user}"));
+        self.ask(request, key, told, Body::empty()).await
+    }
+
+    async fn ask(&self, request: request::Builder, key: &str, told: &str, body: Body) -> Told {
+        let request = request.header("idempotency-key", key).header("x-do", told);
+        let response = self.app.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let (status, replayed) = (response.status(), response.headers().contains_key("idempotent-replayed"));
         let whole = response.into_body().collect().await;
         let body = whole.map(|whole| String::from_utf8(whole.to_bytes().to_vec()).unwrap());
@@ -219,14 +254,23 @@ impl Told {
     }
 }
 
-async fn handle<D: Lab>(State(handler): State<Arc<Handler<D>>>, operation: Operation, headers: HeaderMap) -> Response {
+/// What a handler does without its transaction.
+const WITHOUT: &[&str] =
+    &["nothing", "gate", "status", "second", "break", "long", "panic", "child", "began", "keep-answer", "read", "body"];
+
+async fn handle<D: Lab>(
+    State(handler): State<Arc<Handler<D>>>,
+    operation: Operation,
+    request: Request<Body>,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let (headers, mut body) = (head.headers, Some(body));
     let (key, mut tx) = (operation.key().to_owned(), None);
     let mut status = StatusCode::CREATED;
-    let text = operation.attempt().to_string();
+    let mut text = operation.attempt().to_string();
     for step in headers["x-do"].to_str().unwrap().split(';') {
         let (step, value) = step.split_once('=').unwrap_or((step, ""));
-        let without = ["nothing", "gate", "status", "second", "break", "long", "panic", "read"];
-        if !without.contains(&step) && tx.is_none() {
+        if !WITHOUT.contains(&step) && tx.is_none() {
             tx = Some(operation.transaction::<D>().unwrap());
         }
         let connection = tx.as_deref_mut();
@@ -258,6 +302,13 @@ async fn handle<D: Lab>(State(handler): State<Arc<Handler<D>>>, operation: Opera
                 let mut second = handler.pool.acquire().await.unwrap();
                 D::say(&mut second, "SELECT 1").await.unwrap();
             }
+            ("child", _) => text = operation.child_key("bank"),
+            ("began", _) => operation.began(),
+            ("keep-answer", _) => operation.keep(),
+            ("body", _) => match body.take().unwrap().collect().await {
+                Ok(whole) => text = format!("{} bytes", whole.to_bytes().len()),
+                Err(_) => text = "broke".to_owned(),
+            },
             ("status", _) => status = value.parse().unwrap(),
             ("long", _) => return (status, "x".repeat(value.parse().unwrap())).into_response(),
             ("break", _) => {

@@ -15,6 +15,7 @@ mod lab;
 mod mariadb;
 mod misuse;
 mod outcomes;
+mod ownership;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
@@ -29,6 +30,8 @@ mod sessions;
 mod shared;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod stale_grants;
+mod statements;
 
 /// One test for each module, on one server, with a database of its own for each function.
 macro_rules! on_one_server {
@@ -56,8 +59,14 @@ macro_rules! what_holds_everywhere {
                 a_client_that_leaves_an_attached_run_leaves_nothing, a_client_that_leaves_does_not_stop_the_run,
                 without_taking_the_transaction, a_long_answer_leaves_a_tombstone, what_is_kept_is_committed,
                 dropped_at_any_moment,
-                a_late_constraint_is_no_success,
+                a_late_constraint_is_no_success, a_request_that_breaks_leaves_nothing,
             },
+            ownership::{
+                whose_key_it_is, child_keys_after_a_rollback, child_keys_of_a_message_outlive_a_rotation,
+                answers_that_undo_an_attempt_leave_nothing, an_undone_attempt_leaves_the_record_as_it_was,
+            },
+            stale_grants::{by_a_lease, in_a_transaction},
+            statements::{a_handler_settles_by_a_statement, a_key_is_claimed_by_a_statement},
             races::{
                 many_racers, duplicates_of_settled_keys, three_of_which_the_first_fails, who_waits_gets_the_answer,
                 a_full_pool, a_second_connection,

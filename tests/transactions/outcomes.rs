@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use tower_idempotency::{IdempotencyLayer, Keep};
+use axum::body::Body;
+use tower_idempotency::{IdempotencyLayer, Keep, Policy, fingerprint};
 
 use crate::lab::{Lab, Process};
 
@@ -46,6 +47,28 @@ pub(crate) async fn a_broken_answer_leaves_nothing<D: Lab>() {
     assert!(process.post("a", "insert;break").await.is(200).body.contains("broken"));
     assert_eq!((process.effects("a").await, process.records().await), (0, 0));
     process.is_as_new("a").await;
+}
+
+/// With a body that the layer hands on unread, whatever the policy keeps; what the handler keeps by itself is committed.
+pub(crate) async fn a_request_that_breaks_leaves_nothing<D: Lab>() {
+    let place = D::place().await;
+    let broken = || Body::from_stream(futures_util::stream::iter([Ok("abc"), Err(std::io::Error::other("gone"))]));
+    for policy in [Policy::replay(), Policy::replay().keep(Keep::Everything), Policy::at_most_once()] {
+        let process =
+            Process::<D>::with(&place, 4, |layer| layer.policy(policy).fingerprint(fingerprint::off()).stream_body());
+        let process = process.await;
+        assert_eq!(process.send("a", "insert;body", broken()).await.is(201).body, "broke");
+        assert_eq!((process.effects("a").await, process.records().await), (0, 0));
+        assert_eq!(process.send("a", "insert;body", "whole").await.is(201).body, "5 bytes");
+        assert!(process.send("a", "insert;body", "whole").await.is(201).replayed);
+        assert_eq!(process.effects("a").await, 1);
+
+        assert_eq!(process.send("b", "insert;keep-answer;body", broken()).await.is(201).body, "broke");
+        assert!(process.send("b", "insert;body", "whole").await.is(201).replayed);
+        assert_eq!(process.effects("b").await, 1);
+        process.run("DELETE FROM idempotency_records").await;
+        process.run("DELETE FROM effects").await;
+    }
 }
 
 pub(crate) async fn a_client_that_leaves_an_attached_run_leaves_nothing<D: Lab>() {

@@ -66,8 +66,8 @@ impl<D: Driver> SqlStore<D> {
     ///
     /// If it changes one row, the key is claimed, and nobody else sees that before the commit. If it changes none, roll
     /// back and ask the store: the record is settled ([`inspect`](crate::store::Operator::inspect) has the answer), or
-    /// another transaction holds the key. It waits for nobody on PostgreSQL and MariaDB; on SQLite begin the transaction
-    /// with `BEGIN IMMEDIATE`.
+    /// another transaction holds the key. It waits for nobody on PostgreSQL and MariaDB, where another transaction that
+    /// holds the key is error 1205 instead; on SQLite begin the transaction with `BEGIN IMMEDIATE`.
     ///
     /// It claims free keys and no others: a record that an earlier attempt has left released or lapsed is claimed by
     /// [`Store::claim`](crate::store::Store::claim). On MariaDB a record that has expired is in the way until it is

@@ -77,12 +77,21 @@ fn record_key(key: &str) -> RecordKey {
     RecordKey::new("orders", None, key).unwrap()
 }
 
-/// A request that failed leaves its key to its caller, who may correct the content. Nobody else learns more than that it is
-/// another caller's.
-pub(crate) async fn a_released_key_belongs_to_its_caller<S: Operator + Clone>(store: S) {
-    let layer = layer(store);
-    for (key, status) in [("failed", 500), ("refused", 400), ("forbidden", 403)] {
-        assert_eq!(send(&layer, key, Some("ann"), "one", status, Nothing).await.status, status);
+/// A request that failed leaves its key to its caller, who may correct the content, after a restart too. Nobody else learns
+/// more than that it is another caller's.
+async fn a_released_key_belongs_to_its_caller<S, F>(connect: impl Fn() -> F)
+where
+    S: Operator + Clone,
+    F: Future<Output = S>,
+{
+    let cases = [("failed", 500), ("refused", 400), ("forbidden", 403)];
+    let first = layer(connect().await);
+    for (key, status) in cases {
+        assert_eq!(send(&first, key, Some("ann"), "one", status, Nothing).await.status, status);
+    }
+    drop(first);
+    let layer = layer(connect().await);
+    for (key, _) in cases {
         for body in ["one", "two"] {
             for stranger in [Some("bob"), None] {
                 let refused = send(&layer, key, stranger, body, 201, Nothing).await;
@@ -100,10 +109,14 @@ pub(crate) async fn a_released_key_belongs_to_its_caller<S: Operator + Clone>(st
     }
 }
 
-/// A request without credentials leaves its key to anybody, as the next attempt of one operation.
-pub(crate) async fn a_released_key_of_nobody_is_free_for_anybody<S: Operator + Clone>(store: S) {
-    let layer = layer(store);
-    let first = send(&layer, "nobodys", None, "one", 500, ChildKey).await;
+/// A request without credentials leaves its key to anybody, as the next attempt of one operation, after a restart too.
+async fn a_released_key_of_nobody_is_free_for_anybody<S, F>(connect: impl Fn() -> F)
+where
+    S: Operator + Clone,
+    F: Future<Output = S>,
+{
+    let first = send(&layer(connect().await), "nobodys", None, "one", 500, ChildKey).await;
+    let layer = layer(connect().await);
     let next = send(&layer, "nobodys", Some("ann"), "one", 500, ChildKey).await;
     assert_eq!(next.text, first.text.replacen('1', "2", 1));
     assert!(send(&layer, "nobodys", Some("bob"), "one", 201, Nothing).await.is("other-caller"));
@@ -113,7 +126,7 @@ pub(crate) async fn a_released_key_of_nobody_is_free_for_anybody<S: Operator + C
 
 /// A child key is the same in each attempt, although the process was restarted, the content corrected, a secret set or
 /// rotated; two callers with the same key have different ones.
-pub(crate) async fn child_keys_outlive_a_restart<S, F>(connect: impl Fn() -> F)
+async fn child_keys_outlive_a_restart<S, F>(connect: impl Fn() -> F)
 where
     S: Operator + Clone,
     F: Future<Output = S>,
@@ -148,7 +161,7 @@ where
 }
 
 /// An answer that says that nothing began leaves no trace: not in the count, not in the owner's way.
-pub(crate) async fn answers_that_say_that_nothing_began_undo_the_attempt<S: Operator + Clone>(store: S) {
+async fn answers_that_say_that_nothing_began_undo_the_attempt<S: Operator + Clone>(store: S) {
     let layer = layer(store.clone());
     for status in [401, 407, 429] {
         let key = format!("undone-{status}");
@@ -164,7 +177,7 @@ pub(crate) async fn answers_that_say_that_nothing_began_undo_the_attempt<S: Oper
 }
 
 /// The caller that an undone attempt brought along is gone with it.
-pub(crate) async fn an_undone_attempt_takes_its_caller_along<S: Operator + Clone>(store: S) {
+async fn an_undone_attempt_takes_its_caller_along<S: Operator + Clone>(store: S) {
     let layer = layer(store);
     assert_eq!(send(&layer, "passing", None, "one", 500, Nothing).await.text, "1 ");
     assert_eq!(send(&layer, "passing", Some("bob"), "one", 429, Nothing).await.text, "2 ");
@@ -172,7 +185,7 @@ pub(crate) async fn an_undone_attempt_takes_its_caller_along<S: Operator + Clone
 }
 
 /// Once another service may know of the operation, an attempt counts.
-pub(crate) async fn an_attempt_that_began_is_released_and_not_undone<S: Operator + Clone>(store: S) {
+async fn an_attempt_that_began_is_released_and_not_undone<S: Operator + Clone>(store: S) {
     let layer = layer(store.clone());
     assert_eq!(send(&layer, "began", Some("ann"), "one", 429, ChildKey).await.status, 429);
     let record = store.inspect(&record_key("began")).await.unwrap().unwrap();
@@ -180,7 +193,7 @@ pub(crate) async fn an_attempt_that_began_is_released_and_not_undone<S: Operator
 }
 
 /// A policy that keeps everything keeps these answers, unless they ask somebody without credentials to prove who it is.
-pub(crate) async fn what_keeps_everything_keeps_refusals<S: Operator + Clone>(store: S) {
+async fn what_keeps_everything_keeps_refusals<S: Operator + Clone>(store: S) {
     let everything = layer(store.clone()).keep(Keep::Everything);
     let at_most_once = layer(store).policy(Policy::at_most_once());
     for (layer, name) in [(everything, "kept"), (at_most_once, "once")] {
@@ -200,14 +213,15 @@ pub(crate) async fn what_keeps_everything_keeps_refusals<S: Operator + Clone>(st
     }
 }
 
-/// All of them, on a store that can be connected to again and again.
+/// All of them, on a store that `connect` connects to anew each time, as a process does that was restarted. The keys are
+/// fixed: it takes a namespace, or a database, of its own.
 pub(crate) async fn whose_key_it_is<S, F>(connect: impl Fn() -> F)
 where
     S: Operator + Clone,
     F: Future<Output = S>,
 {
-    a_released_key_belongs_to_its_caller(connect().await).await;
-    a_released_key_of_nobody_is_free_for_anybody(connect().await).await;
+    a_released_key_belongs_to_its_caller(&connect).await;
+    a_released_key_of_nobody_is_free_for_anybody(&connect).await;
     child_keys_outlive_a_restart(&connect).await;
     answers_that_say_that_nothing_began_undo_the_attempt(connect().await).await;
     an_undone_attempt_takes_its_caller_along(connect().await).await;
