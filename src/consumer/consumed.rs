@@ -41,8 +41,8 @@ pub enum Consumed<T, E> {
         /// When to try again.
         retry_after: Duration,
     },
-    /// The service handled it, and the database did not say whether the transaction was committed. The next delivery finds
-    /// out: it is already done, or it runs.
+    /// The service handled it, and the database did not say whether the transaction was committed, or took another one in
+    /// its place (a serialization failure). The next delivery finds out: it is already done, or it runs.
     CommitUnknown {
         /// When to look again.
         retry_after: Duration,

@@ -1,8 +1,11 @@
 //! Counts the statements that this process sends, by what they are about.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    fmt::Write,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use tracing_subscriber::{Layer, layer::SubscriberExt, registry::Registry};
@@ -23,18 +26,22 @@ struct Counting;
 impl<S: tracing::Subscriber> Layer<S> for Counting {
     fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
         if event.metadata().target() == "sqlx::query" {
-            event.record(&mut Text);
+            let mut text = Text::default();
+            event.record(&mut text);
+            let about = ABOUT.lock().unwrap_or_else(PoisonError::into_inner);
+            COUNT.fetch_add(u64::from(text.0.contains(&*about)), Relaxed);
         }
     }
 }
 
-struct Text;
+/// A statement, and its beginning.
+#[derive(Default)]
+struct Text(String);
 
 impl tracing::field::Visit for Text {
     fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        let about = ABOUT.lock().unwrap_or_else(PoisonError::into_inner);
-        if field.name() == "summary" && format!("{value:?}").contains(&*about) {
-            COUNT.fetch_add(1, Relaxed);
+        if matches!(field.name(), "summary" | "db.statement") {
+            let _ = write!(self.0, "{value:?} ");
         }
     }
 }

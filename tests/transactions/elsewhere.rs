@@ -1,7 +1,8 @@
 //! Messages and functions in transactions, off the web.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, panic::AssertUnwindSafe, time::Duration};
 
+use futures_util::FutureExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
     ConsumerLayer, Fingerprint, Keep, Operation, Policy, Refusal,
@@ -9,6 +10,8 @@ use tower_idempotency::{
     run::{Once, RunError},
 };
 
+#[cfg(feature = "tracing")]
+use crate::counting::statements_about;
 use crate::lab::{Lab, Process};
 
 /// What an order has its service do before it ends.
@@ -18,16 +21,19 @@ pub(crate) enum End {
     Fails,
     FailsPermanently,
     EndsTheTransaction,
+    /// It leaves what the database refuses at the commit.
+    BreaksAtTheCommit,
+    Panics,
 }
 
 pub(crate) struct Order {
     id: &'static str,
     end: End,
-    operation: Option<Operation>,
+    pub(crate) operation: Option<Operation>,
 }
 
 impl Order {
-    fn new(id: &'static str, end: End) -> Self {
+    pub(crate) fn new(id: &'static str, end: End) -> Self {
         Self { id, end, operation: None }
     }
 }
@@ -44,6 +50,8 @@ async fn pay_out<D: Lab>(order: Order) -> Result<(), &'static str> {
             Err("told to fail")
         }
         End::EndsTheTransaction => D::say(&mut tx, "ROLLBACK").await.map_err(|_| "no rollback"),
+        End::BreaksAtTheCommit => D::say(&mut tx, "INSERT INTO children VALUES (7)").await.map_err(|_| "no child"),
+        End::Panics => panic!("told to panic"),
     }
 }
 
@@ -92,12 +100,84 @@ pub(crate) async fn attempts_are_bounded<D: Lab>() {
     assert_eq!(one.effects("a").await, 0);
 
     // Brought back, its count begins anew.
-    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
     let failed = deliver::<D>(&layers[1], "a", End::Fails).await;
     assert!(matches!(failed, Consumed::Failed { attempt: 1, .. }), "{failed:?}");
     assert_eq!(deliver::<D>(&layers[1], "a", End::Pays).await, Consumed::Executed(()));
     assert_eq!(deliver::<D>(&layers[0], "a", End::Pays).await, Consumed::AlreadyDone);
     assert_eq!(one.effects("a").await, 1);
+}
+
+/// However they end: with an error, in a panic, or rolled back.
+pub(crate) async fn attempts_of_all_kinds_are_bounded<D: Lab>() {
+    let process = Process::<D>::start(&D::place().await).await;
+    let layer = consumer(&process).attempts(4);
+    let failed = deliver::<D>(&layer, "a", End::Fails).await;
+    assert!(matches!(failed, Consumed::Failed { attempt: 1, .. }), "{failed:?}");
+    let undone = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
+    assert!(matches!(undone, Consumed::RolledBack { attempt: 2, .. }), "{undone:?}");
+    for _ in 3..=4 {
+        let panicked = AssertUnwindSafe(deliver::<D>(&layer, "a", End::Panics)).catch_unwind().await;
+        assert!(panicked.is_err());
+    }
+    // A panic answers nothing, so the next delivery is what is told.
+    let exhausted = deliver::<D>(&layer, "a", End::Pays).await;
+    assert_eq!(exhausted, Consumed::Exhausted { error: None, attempts: 4 });
+    assert_eq!(exhausted.action(), Action::DeadLetter);
+    assert_eq!(process.effects("a").await, 0);
+
+    // Brought back, its count begins anew.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
+    assert_eq!(process.effects("a").await, 1);
+}
+
+/// To count the attempts of messages takes one statement more where one fails, and none where it succeeds.
+#[cfg(feature = "tracing")]
+pub(crate) async fn counting_costs_one_statement_of_a_failure<D: Lab>() {
+    let place = D::place().await;
+    let table = tower_idempotency::store::SqlStore::<D>::builder().table("counted").unwrap().without_purge();
+    let store = table.pool(D::pool(&place, 4).await);
+    let process = Process::<D>::of(&place, store, |layer| layer).await;
+    let (layer, once) = (consumer(&process).attempts(5), Once::transactional(process.store.clone(), "job"));
+    let sent = statements_about("counted");
+    let run = async |key: &str, fails: bool| {
+        let before = sent();
+        let ran = once.run(key, move |_| async move { if fails { Err("told to fail") } else { Ok(()) } }).await;
+        assert_eq!(ran.is_err(), fails);
+        sent() - before
+    };
+    let message = async |id, end| {
+        let before = sent();
+        assert_eq!(matches!(deliver::<D>(&layer, id, end).await, Consumed::Executed(())), end == End::Pays);
+        sent() - before
+    };
+    let (succeeds, fails) = (run("a", false).await, run("b", true).await);
+    assert!(fails >= 1 && succeeds > fails, "{fails} statements, {succeeds} with the settlement");
+    assert_eq!(message("c", End::Pays).await, succeeds);
+    assert_eq!(message("d", End::Fails).await, fails + 1);
+}
+
+/// The service handled it, and the database takes none of it: the message is given back, and not lost. MariaDB has no such
+/// constraints.
+pub(crate) async fn a_commit_that_fails_is_given_back<D: Lab>() {
+    if D::NAME == "MySQL" {
+        return;
+    }
+    let process = Process::<D>::start(&D::place().await).await;
+    process.run("CREATE TABLE parents (id INTEGER PRIMARY KEY)").await;
+    let child = "CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)";
+    process.run(child).await;
+    let layer = consumer(&process).attempts(3);
+    for made in 1..3 {
+        let undone = deliver::<D>(&layer, "a", End::BreaksAtTheCommit).await;
+        assert!(matches!(undone, Consumed::RolledBack { attempt, .. } if attempt == made), "{undone:?}");
+        assert!(matches!(undone.action(), Action::GiveBack { delay } if !delay.is_zero()));
+        assert_eq!(process.effects("a").await, 0);
+    }
+    assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
+    assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::AlreadyDone);
+    assert_eq!(process.effects("a").await, 1);
 }
 
 /// It was handled, and nothing of that is left: the message is not lost.
@@ -112,7 +192,7 @@ pub(crate) async fn what_is_rolled_back_is_given_back<D: Lab>() {
     }
     let exhausted = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
     assert_eq!(exhausted, Consumed::Exhausted { error: None, attempts: 3 });
-    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
     assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
     assert_eq!(process.effects("a").await, 1);
 }
@@ -143,7 +223,7 @@ pub(crate) async fn a_failure_overwrites_nothing<D: Lab>() {
     };
 
     let process = Process::<D>::start(&D::place().await).await;
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = Duration::from_secs(3600);
     let key = RecordKey::new("payouts", None, "a").unwrap();
     let record = async |attempt, payload: Option<&'static [u8]>| {
         let claim = Claim::new(hour, hour);

@@ -255,8 +255,21 @@ impl Told {
 }
 
 /// What a handler does without its transaction.
-const WITHOUT: &[&str] =
-    &["nothing", "gate", "status", "second", "break", "long", "panic", "child", "began", "keep-answer", "read", "body"];
+const WITHOUT: &[&str] = &[
+    "nothing",
+    "gate",
+    "status",
+    "second",
+    "break",
+    "long",
+    "panic",
+    "child",
+    "began",
+    "keep-answer",
+    "read",
+    "body",
+    "stream",
+];
 
 async fn handle<D: Lab>(
     State(handler): State<Arc<Handler<D>>>,
@@ -304,11 +317,12 @@ async fn handle<D: Lab>(
             }
             ("child", _) => text = operation.child_key("bank"),
             ("began", _) => operation.began(),
+            ("stream", _) => operation.stream(),
             ("keep-answer", _) => operation.keep(),
-            ("body", _) => match body.take().unwrap().collect().await {
-                Ok(whole) => text = format!("{} bytes", whole.to_bytes().len()),
-                Err(_) => text = "broke".to_owned(),
-            },
+            ("body", _) => {
+                let whole = body.take().unwrap().collect().await;
+                text = whole.map_or_else(|_| "broke".to_owned(), |whole| format!("{} bytes", whole.to_bytes().len()));
+            }
             ("status", _) => status = value.parse().unwrap(),
             ("long", _) => return (status, "x".repeat(value.parse().unwrap())).into_response(),
             ("break", _) => {

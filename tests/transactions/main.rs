@@ -6,6 +6,9 @@
     any(feature = "mysql", feature = "postgres", feature = "sqlite")
 ))]
 
+#[cfg(feature = "tracing")]
+#[path = "../sql/counting.rs"]
+mod counting;
 mod crashes;
 mod elsewhere;
 #[path = "../sql/folder.rs"]
@@ -76,7 +79,8 @@ macro_rules! what_holds_everywhere {
                 a_savepoint_left_open, of_another_database, of_a_duplicate_that_passes_through,
             },
             elsewhere::{
-                messages, functions, attempts_are_bounded, what_is_rolled_back_is_given_back,
+                messages, functions, attempts_are_bounded, attempts_of_all_kinds_are_bounded,
+                what_is_rolled_back_is_given_back, a_commit_that_fails_is_given_back,
                 a_permanent_failure_is_recorded_without_its_effect, a_failure_overwrites_nothing,
             },
             records::{

@@ -159,3 +159,14 @@ async fn an_answer_that_is_too_large_leaves_a_tombstone() {
     assert_eq!(process.effects("a").await, 1);
     process.run("SET GLOBAL max_allowed_packet = DEFAULT").await;
 }
+
+#[cfg(feature = "tracing")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counting_costs_one_statement_of_a_failure() {
+    crate::elsewhere::counting_costs_one_statement_of_a_failure::<MySql>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_reach_their_age() {
+    sessions::connections_reach_their_age::<MySql>("CONNECTION_ID()").await;
+}

@@ -91,7 +91,7 @@ const UNDONE: [u16; 3] = [401, 407, 429];
 pub(crate) async fn answers_that_undo_an_attempt_leave_nothing<D: Lab>() {
     let process = Process::<D>::start(&D::place().await).await;
     for status in UNDONE {
-        for began in ["insert", "insert;began"] {
+        for began in ["insert", "insert;began", "insert;stream"] {
             process.post_as("ann", "a", &format!("{began};status={status}")).await.is(status);
             assert_eq!((process.effects("a").await, process.records().await), (0, 0), "{status}");
         }

@@ -1,18 +1,27 @@
 //! On PostgreSQL.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
 use sqlx::{
-    PgPool, Pool, Postgres,
+    PgConnection, PgPool, Pool, Postgres,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use tower_idempotency::{IdempotencyLayer, store::SqlStoreBuilder};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_idempotency::{
+    IdempotencyLayer,
+    consumer::{Action, Consumed},
+    store::SqlStoreBuilder,
+};
 
 use crate::{
+    elsewhere::{self, End, Order},
     lab::{Lab, Process, same_for_lab},
     server::Server,
     sessions,
@@ -155,4 +164,52 @@ async fn hooks_of_the_pool_run() {
 async fn a_reset_statement() {
     let connect = async |builder: SqlStoreBuilder<Postgres>, url: String| builder.connect(&url).await.unwrap();
     sessions::a_reset_statement(connect, SET, LOOK, "RESET ALL; RESET ROLE").await;
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counting_costs_one_statement_of_a_failure() {
+    crate::elsewhere::counting_costs_one_statement_of_a_failure::<Postgres>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_reach_their_age() {
+    sessions::connections_reach_their_age::<Postgres>("pg_backend_pid()").await;
+}
+
+/// Two that have read what the other has written: the database takes one of them, and finds out at the commit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_loses_at_the_commit_is_given_back() {
+    async fn read_and_write(connection: &mut PgConnection) {
+        Postgres::tell(connection, "SELECT COUNT(*) FROM skew").await.unwrap();
+        Postgres::say(connection, "INSERT INTO skew VALUES (1)").await.unwrap();
+    }
+
+    let place = Postgres::place().await;
+    let strict = [("default_transaction_isolation", "serializable")];
+    let process = Process::<Postgres>::on(&place, with(&place, 8, &strict).await, |layer| layer).await;
+    process.run("CREATE TABLE skew (n INTEGER)").await;
+    let (others, contested) = (with(&place, 1, &strict).await, Arc::new(AtomicBool::new(true)));
+    let service = service_fn(move |order: Order| {
+        let (others, contested) = (others.clone(), Arc::clone(&contested));
+        async move {
+            let mut tx = order.operation.unwrap().transaction::<Postgres>().unwrap();
+            read_and_write(&mut tx).await;
+            if contested.swap(false, Relaxed) {
+                let mut other = others.begin().await.unwrap();
+                read_and_write(&mut other).await;
+                other.commit().await.unwrap();
+            }
+            Ok::<_, &'static str>(())
+        }
+    });
+    let layer = elsewhere::consumer(&process);
+    let deliver = async || layer.layer(service.clone()).oneshot(Order::new("a", End::Pays)).await.unwrap();
+    let lost = deliver().await;
+    assert!(matches!(lost, Consumed::CommitUnknown { .. }), "{lost:?}");
+    assert!(matches!(lost.action(), Action::GiveBack { .. }));
+    assert_eq!(process.number("SELECT COUNT(*) FROM skew").await, 1, "the other's");
+    assert_eq!(deliver().await, Consumed::Executed(()));
+    assert_eq!(deliver().await, Consumed::AlreadyDone);
+    assert_eq!(process.number("SELECT COUNT(*) FROM skew").await, 2);
 }

@@ -1,12 +1,17 @@
 //! What a handler leaves on a connection does not reach the next one.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering::Relaxed},
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use std::time::{Duration, Instant};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
 };
 
 use sqlx::pool::PoolOptions;
-use tower_idempotency::store::SqlStore;
+use tower_idempotency::{Once, Operation, store::SqlStore};
 
 use crate::lab::{Lab, Process};
 
@@ -41,7 +46,6 @@ pub(crate) async fn hooks_of_the_pool_run<D: Lab>(set: &str, look: &str, reset: 
 }
 
 /// In a pool of the store's own a statement of the application's does it.
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) async fn a_reset_statement<D: Lab>(
     connect: impl AsyncFnOnce(tower_idempotency::store::SqlStoreBuilder<D>, String) -> SqlStore<D>,
     set: &str,
@@ -55,9 +59,49 @@ pub(crate) async fn a_reset_statement<D: Lab>(
     nothing_is_left(&process, set, look).await;
 }
 
+/// Neither of requests nor of functions. `look` does fail in the session that has it.
 async fn nothing_is_left<D: Lab>(process: &Process<D>, set: &str, look: &str) {
+    assert!(process.spawn("both", &format!("run={set};run={look}")).await.unwrap_err().is_panic());
+    let once = Once::transactional(process.store.clone(), "job");
     for n in 0..REQUESTS {
         process.post(&format!("set-{n}"), &format!("insert;run={set}")).await.is(201);
         process.post(&format!("look-{n}"), &format!("insert;run={look}")).await.is(201);
+        let set = set.to_owned();
+        let ran = once.run(&n.to_string(), move |operation: Operation| async move {
+            let mut tx = operation.transaction::<D>().unwrap();
+            D::say(&mut tx, &set).await.unwrap();
+            Ok::<_, Infallible>(())
+        });
+        assert_eq!(ran.await, Ok(()));
+        process.post(&format!("look-again-{n}"), &format!("insert;run={look}")).await.is(201);
     }
+}
+
+/// Handlers do not keep a connection from ending at its age. `session` is the session's number as a text.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) async fn connections_reach_their_age<D: Lab>(session: &str) {
+    const LIFE: Duration = Duration::from_millis(300);
+
+    let place = D::place().await;
+    let options = PoolOptions::<D>::new().max_connections(3).max_lifetime(LIFE);
+    let pool = options.connect_with(D::url(&place).parse().unwrap()).await.unwrap();
+    let process = Process::<D>::on(&place, pool, |layer| layer).await;
+    let began = Instant::now();
+    let notes = async |when: &str| {
+        for n in 0..5 {
+            let note = format!("run=INSERT INTO effects VALUES (CONCAT('{when} ', {session}))");
+            process.post(&format!("{when}-{n}"), &note).await.is(201);
+        }
+    };
+    notes("1st").await;
+    for n in 0.. {
+        process.post(&n.to_string(), "insert").await.is(201);
+        if began.elapsed() > 3 * LIFE {
+            break;
+        }
+    }
+    notes("2nd").await;
+    let both = "SELECT COUNT(*) FROM effects a JOIN effects b ON SUBSTR(a.name, 5) = SUBSTR(b.name, 5) \
+                WHERE a.name LIKE '1st %' AND b.name LIKE '2nd %'";
+    assert_eq!(process.number(both).await, 0, "a session that is older than it may be");
 }

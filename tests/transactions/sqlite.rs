@@ -7,10 +7,12 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
+use tower_idempotency::store::SqlStoreBuilder;
+
 use crate::{
     folder::Folder,
     lab::{Lab, Process, same_for_lab},
-    what_holds_everywhere,
+    sessions, what_holds_everywhere,
 };
 
 impl Lab for Sqlite {
@@ -58,7 +60,25 @@ async fn a_duplicate_from_another_process_finds_the_file_locked() {
     other.is_as_new("b").await;
 }
 
+const SET: &str = "PRAGMA recursive_triggers = ON";
+/// The smallest number has no absolute value.
+const LOOK: &str = "SELECT ABS(CASE recursive_triggers WHEN 1 THEN -9223372036854775807 - 1 ELSE 0 END) \
+                    FROM pragma_recursive_triggers";
+const RESET: &str = "PRAGMA recursive_triggers = OFF";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hooks_of_the_pool_run() {
-    crate::sessions::hooks_of_the_pool_run::<Sqlite>("SELECT 1", "SELECT 1", "SELECT 1").await;
+    sessions::hooks_of_the_pool_run::<Sqlite>(SET, LOOK, RESET).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_statement() {
+    let connect = async |builder: SqlStoreBuilder<Sqlite>, path: String| builder.open(&path).await.unwrap();
+    sessions::a_reset_statement(connect, SET, LOOK, RESET).await;
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counting_costs_one_statement_of_a_failure() {
+    crate::elsewhere::counting_costs_one_statement_of_a_failure::<Sqlite>().await;
 }

@@ -67,6 +67,23 @@ async fn recorded_before_the_first_frame_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_that_says_that_nothing_began_undoes_the_attempt() {
+    for by in [By::MediaType("text/event-stream"), By::Handler] {
+        for (status, began) in [(401, false), (407, false), (429, false), (429, true)] {
+            let lab = Lab::new(as_it_is, move |operation| {
+                if began {
+                    operation.began();
+                }
+                (StatusCode::from_u16(status).unwrap(), by.answer(&operation, Frames::of(["no"])))
+            });
+            let response = lab.ask().await;
+            assert_eq!(lab.record().await, if began { RELEASED } else { None }, "{by:?} {status}");
+            assert_eq!(Whole::of(response).await.data, "no");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_fails_at_once_is_released() {
     for by in [By::MediaType("text/event-stream"), By::Handler] {
         let pulled = Counter::default();
