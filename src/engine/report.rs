@@ -49,7 +49,8 @@ fn trace(engine: &Engine, event: &Event<'_>) {
                 key = id(key),
                 route = key.route(),
                 attempt,
-                "claimed after the lease of the attempt before had lapsed: its process died, or stood still. The handler runs                  again, and sees it by `Operation::attempt()`; if it must not, choose `Policy::at_most_once()`"
+                "claimed after the lease of the attempt before had lapsed: its process died, or stood still. The handler runs \
+                 again, and sees it by `Operation::attempt()`; if it must not, choose `Policy::at_most_once()`"
             );
         }
         Event::Claimed { key, attempt, .. } => trace!(key = id(key), attempt, "claimed"),
@@ -60,7 +61,8 @@ fn trace(engine: &Engine, event: &Event<'_>) {
                 key = id(key),
                 route = key.route(),
                 attempt,
-                "the claim was lost while the handler ran, so its answer is not recorded: it was not renewed within its lease,                  or an operator has ended it. Choose a longer `.lease(..)`, or let the handler stop at `Operation::lost()`"
+                "the claim was lost while the handler ran, so its answer is not recorded: it was not renewed within its lease, \
+                 or an operator has ended it. Choose a longer `.lease(..)`, or let the handler stop at `Operation::lost()`"
             );
         }
         Event::Stalled { key, after } => {
@@ -88,7 +90,8 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             key = id(key),
             route = key.route(),
             error = error as &dyn std::error::Error,
-            "let through unprotected, since the store did not claim its key: a duplicate runs too. Without `.fail_open()`, or              `.fail_open_when_full()` if the store is full, it would have been refused (503)"
+            "let through unprotected, since the store did not claim its key: a duplicate runs too. Without `.fail_open()`, or \
+             `.fail_open_when_full()` if the store is full, it would have been refused (503)"
         ),
         Event::Detached { key } => debug!(key = id(key), "the client left; its work goes on"),
         Event::Dropped { key, after: None } => warn!(
