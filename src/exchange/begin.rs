@@ -213,7 +213,8 @@ impl Exchange {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
         }
         let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
-        Ok((RecordKey::new(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
+        let named = if self.key.may_be_quoted() { RecordKey::of_quoted } else { RecordKey::new };
+        Ok((named(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
     }
 
     /// Whom the request counts for where callers are bounded.

@@ -49,6 +49,12 @@ impl RecordKey {
         Ok(Self::compose(route, scope, key, 0))
     }
 
+    /// The same for a key that the client has put between quotes: it may be of blanks, which nothing has trimmed.
+    pub(crate) fn of_quoted(route: &str, scope: Option<&str>, key: &str) -> Result<Self, KeyError> {
+        check_quoted(key)?;
+        Ok(Self::compose(route, scope, key, 0))
+    }
+
     /// Names a token of a purpose by its digest, the only thing of it that is ever kept. No key of a client's is equal.
     pub(crate) fn token(purpose: &str, digest: &[u8; 32]) -> Self {
         Self::compose(purpose, None, &hex(digest), TOKEN)
@@ -84,7 +90,7 @@ impl RecordKey {
             rest = &rest[usize::from(length)..];
         }
         let key = Self(Arc::from(bytes));
-        (sound && check_key(key.key()).is_ok()).then_some(key)
+        (sound && check_quoted(key.key()).is_ok()).then_some(key)
     }
 
     /// The bytes that stand for this key in a store. They are unambiguous and at most 769 bytes long.
@@ -193,6 +199,14 @@ pub(crate) fn check_key(key: &str) -> Result<(), KeyError> {
     check_name(key)
 }
 
+/// Checks the rules for a key whose blanks are its own.
+fn check_quoted(key: &str) -> Result<(), KeyError> {
+    if is_blank(key) && !key.is_empty() && key.len() <= MAX_KEY_BYTES && !has_control(key) {
+        return Ok(());
+    }
+    check_key(key)
+}
+
 /// Checks the rules for a text that tells one from another, of whatever length: no control characters, not blank.
 pub(crate) fn check_name(name: &str) -> Result<(), KeyError> {
     if is_blank(name) {
@@ -257,6 +271,12 @@ mod tests {
     fn keys_are_checked() {
         for blank in ["", " ", "  ", "\t", "\u{a0}\u{3000}"] {
             assert_eq!(RecordKey::new("/", None, blank), Err(KeyError::Empty), "{blank:?}");
+        }
+        let quoted = RecordKey::of_quoted("/", None, "  ").unwrap();
+        assert_eq!((quoted.key(), RecordKey::from_bytes(quoted.as_bytes())), ("  ", Some(quoted.clone())));
+        assert_ne!(quoted, RecordKey::of_quoted("/", None, " ").unwrap());
+        for bad in ["", "\t", &" ".repeat(256)] {
+            assert!(RecordKey::of_quoted("/", None, bad).is_err(), "{bad:?}");
         }
         assert_eq!(RecordKey::new("/", None, &"k".repeat(256)), Err(KeyError::TooLong));
         assert_eq!(RecordKey::new("/", None, "a\u{85}"), Err(KeyError::ControlCharacter));

@@ -1,6 +1,15 @@
 use super::{KeyExtractor, Source};
 
 impl KeyExtractor {
+    /// Whether what is found may be a string of RFC 9651 with nothing but blanks in it.
+    pub(crate) fn may_be_quoted(&self) -> bool {
+        match &self.0 {
+            Source::Header { .. } | Source::Content => true,
+            Source::First(of) => of.iter().all(Self::may_be_quoted),
+            _ => false,
+        }
+    }
+
     /// Where the key belongs, for whoever forgot it; `None` where that is not for the client to know, or nothing to send.
     pub(crate) fn place(&self) -> Option<String> {
         Some(match &self.0 {

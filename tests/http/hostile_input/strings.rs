@@ -8,6 +8,8 @@ use crate::hostile_input::lab::{KEY, Outcome, layer, outcome, post};
 const STRINGS: &[(&str, Option<&str>)] = &[
     (r#""abc""#, Some("abc")),
     (r#""a b  c""#, Some("a b  c")),
+    // Between quotes, blanks are as good as other characters.
+    (r#"" ""#, Some(" ")),
     (r#"  "abc"   "#, Some("abc")),
     (r#""~!#$%&'()*+,-./:;<=>?@[]^_`{|}""#, Some("~!#$%&'()*+,-./:;<=>?@[]^_`{|}")),
     (r#""\"""#, Some("\"")),
@@ -24,8 +26,6 @@ const STRINGS: &[(&str, Option<&str>)] = &[
     (r#""abc";a=%"f%c3%bc""#, Some("abc")),
     (r#""abc";a=1;a=2"#, Some("abc")),
     (r#""""#, None),
-    // Blanks tell nothing apart.
-    (r#"" ""#, None),
     ("", None),
     ("   ", None),
     (r#"""#, None),
