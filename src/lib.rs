@@ -58,7 +58,7 @@
 //! | --- | --- | --- | --- |
 //! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
 //! | transaction ([`IdempotencyLayer::transactional`], SQL stores) | yes | rolled back with the effect; the next try runs as if new | its commit fails, once the database has ended its transaction |
-//! | at most once ([`Policy::at_most_once`]) | yes | never runs again: 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above, unless its record was released while it could still act |
+//! | at most once ([`Policy::at_most_once`]) | yes | does not run again for its retention (30 days): 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above, unless its record was released while it could still act |
 //!
 //! What the store loses, nobody knows. A claim whose answer was lost on its way is given back, so that `outcome-unknown` may
 //! be followed by a first run. If the store is away when a handler ends, its client receives an answer that may not be

@@ -20,6 +20,7 @@ use tower_idempotency::{
 
 const LEASE: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(60 * 60);
 
 #[derive(Clone, Debug, Default)]
 struct Order {
@@ -194,6 +195,37 @@ async fn a_poison_message_is_put_aside() {
     sleep(SECOND).await;
     assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
     assert_eq!(lab.attempts(), [1, 2, 3, 1]);
+}
+
+/// A message comes again hours later, and its attempts have not been forgotten.
+#[tokio::test(start_paused = true)]
+async fn attempts_outlive_long_pauses() {
+    let lab = Lab::new(|layer| layer.attempts(3));
+    let poison = || Order { end: End::Fails, ..order("a") };
+    lab.crash(order("a")).await;
+    sleep(2 * HOUR).await;
+    assert!(matches!(lab.consume(poison()).await, Consumed::Failed { .. }));
+    sleep(2 * HOUR).await;
+    assert!(matches!(lab.consume(poison()).await, Consumed::Exhausted { attempts: 3, .. }));
+    assert_eq!(lab.attempts(), [1, 2, 3]);
+}
+
+/// What one tenant leaves unfinished is not held against another.
+#[tokio::test(start_paused = true)]
+async fn unfinished_messages_count_for_their_scope() {
+    let tenant = |order: &Order| Some(order.id[..1].to_owned());
+    let lab = Lab::new(|layer| layer.scope(tenant));
+    let few = Leftovers::new().limit_per_caller(2);
+    let layer = lab.layer.clone().leftovers(few.clone());
+    let consume = |order: Order| layer.layer(lab.payouts.clone()).oneshot(order);
+    for id in ["a1", "a2"] {
+        assert!(tokio::time::timeout(SECOND, consume(Order { takes: LEASE, ..order(id) })).await.is_err());
+    }
+    assert_eq!(few.count(), 2);
+    assert!(matches!(consume(order("a3")).await.unwrap(), Consumed::Unavailable { .. }));
+    assert_eq!(consume(order("b1")).await.unwrap(), Consumed::Executed(7));
+    few.drained().await;
+    assert_eq!(consume(order("a3")).await.unwrap(), Consumed::Executed(7));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,8 +4,8 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use tower_idempotency::{
-    MemoryStore,
-    store::Operator,
+    MemoryStore, RecordKey,
+    store::{Claim, Claimed, Operator, Store},
     testing::{
         FaultyStore, ManualClock,
         suite::{self, Factory},
@@ -129,4 +129,18 @@ mod dropped {
         };
         assert_eq!((warnings(settled).await, warnings(released).await), (0, 0));
     }
+}
+
+/// A note is a part of what the server has read from the connection; the rest of it is not kept.
+#[tokio::test]
+async fn a_note_keeps_no_more_than_itself() {
+    let store = MemoryStore::new();
+    let read = bytes::Bytes::from(vec![0; 1 << 20]);
+    let mut claim = Claim::new(Duration::from_secs(30), Duration::from_secs(60));
+    claim.note = read.slice(..10);
+    let key = RecordKey::new("/orders", None, "k").unwrap();
+    assert!(matches!(store.claim(&key, &claim).await.unwrap(), Claimed::Granted(_)));
+    drop(claim);
+    assert!(read.is_unique(), "somebody keeps the whole of it");
+    assert_eq!(store.inspect(&key).await.unwrap().unwrap().note, read.slice(..10));
 }

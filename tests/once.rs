@@ -305,6 +305,33 @@ async fn after_a_crash() {
     assert_eq!(write(&once, &writer, "a").await, Ok(found));
 }
 
+/// A failure, and a crash, are remembered for the retention.
+#[tokio::test(start_paused = true)]
+async fn attempts_outlive_long_pauses() {
+    let (_, once, writer) = once();
+    let attempt = async || once.run("a", |operation| async move { Err::<u32, u32>(operation.attempt()) }).await;
+    crash(&once).await;
+    sleep(2 * 60 * 60 * SECOND).await;
+    assert_eq!(attempt().await, Err(RunError::Failed(2)));
+    sleep(2 * 60 * 60 * SECOND).await;
+    assert_eq!(attempt().await, Err(RunError::Failed(3)));
+    assert_eq!(write(&once, &writer, "a").await.unwrap().number, 1);
+}
+
+/// What one tenant leaves unfinished is not held against another.
+#[tokio::test(start_paused = true)]
+async fn unfinished_work_counts_for_its_scope() {
+    let (_, once, writer) = once();
+    let few = Leftovers::new().limit_per_caller(1);
+    let of = |tenant: &str| once.clone().leftovers(few.clone()).scope(tenant);
+    let (ann, bob) = (of("ann"), of("bob"));
+    assert!(timeout(SECOND / 2, write(&ann, &writer, "a")).await.is_err());
+    assert_eq!(write(&ann, &writer, "b").await, refused(Refusal::TooManyUnfinished));
+    assert_eq!(write(&bob, &writer, "b").await.unwrap().number, 2);
+    few.drained().await;
+    assert_eq!(write(&ann, &writer, "b").await.unwrap().number, 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_future_that_is_dropped_goes_on() {
     let (_, once, writer) = once();

@@ -6,7 +6,7 @@ use super::{Consumer, settings::Settings};
 use crate::{
     engine::{Engine, Leftovers, Permanent},
     exchange::Operation,
-    value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning},
+    value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning, nonzero},
 };
 
 /// Handles each message once, however often the broker delivers it.
@@ -188,8 +188,14 @@ impl<M> ConsumerLayer<M> {
 
     /// How long a message that was handled is known; see [`Policy::retention`]. Longer than the broker may deliver it
     /// again, and than anyone may bring it back by hand.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `retention` is less than a millisecond.
+    #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
-        self.adjust(|policy| policy.retention(retention))
+        let policy = self.settings.policy.clone().retention(retention);
+        self.policy(policy)
     }
 
     /// How long a running message keeps its key without a sign of life; see [`Policy::lease`].
@@ -212,7 +218,13 @@ impl<M> ConsumerLayer<M> {
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn store_timeout(self, timeout: Duration) -> Self {
+        let timeout = nonzero("store timeout", timeout);
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 

@@ -1,16 +1,13 @@
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::Instant;
 
-use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost};
+use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost, waiters::later};
 use crate::{
     store::Claimed,
-    value::{Claim, Claimant, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
+    value::{Claim, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
 };
-
-/// How long to wait before asking a store again that could not be waited at: at first, and at most.
-pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// May this request run?
 pub(crate) enum Admission<'a> {
@@ -81,14 +78,15 @@ impl Engine {
             }
             let start = Instant::now();
             let mut sent = start;
-            let mut pause = PAUSES.0;
             let mut running = None;
             let mut held = None;
+            let mut waiter = None;
             // A grant that comes when its lease is over may have been taken over already.
             let limit = self.store_timeout.min(claim.lease);
             loop {
                 let ghost = Ghost::new(self, work, key, claim);
-                let claimed = match bounded(self.store.claim(key, claim), limit).await {
+                let mut asked = bounded(self.store.claim(key, claim), limit);
+                let claimed = match (&mut asked).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
                         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
@@ -98,7 +96,7 @@ impl Engine {
                         return Admission::Failed { error, running };
                     }
                 };
-                if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
+                if matches!(claimed, Claimed::Granted(_)) && asked.has_waited() && sent.elapsed() >= claim.lease {
                     // The ghost gives the claim back.
                     return self.granted_too_late(key, running);
                 }
@@ -112,21 +110,30 @@ impl Engine {
                     }
                     Claimed::Running { holder, left } => {
                         running = Some(left);
-                        let within = patience.saturating_sub(start.elapsed()).min(left);
-                        if within.is_zero() {
+                        if start.elapsed() >= patience {
                             return Admission::Running(left);
                         }
                         held = held.or_else(|| self.waiting.hold(body));
                         if held.is_none() {
                             return Admission::Running(left);
                         }
+                        let waiter = waiter.get_or_insert_with(|| self.waiters.join(key));
+                        waiter.is_running(left);
+                        let asked = Instant::now();
                         // Boxed, like all that most requests do not need: each of them would have room for it.
-                        if !Box::pin(self.wait(key, holder, within, pause)).await {
-                            pause = (pause * 2).min(PAUSES.1);
+                        if !Box::pin(self.wait(waiter, &ask, holder, later(patience.saturating_sub(start.elapsed()))))
+                            .await
+                        {
+                            return Admission::Running(left.saturating_sub(asked.elapsed()));
                         }
                         sent = Instant::now();
                     }
-                    ended => return ended.into(),
+                    ended => {
+                        if let Some(waiter) = waiter {
+                            waiter.has_ended();
+                        }
+                        return ended.into();
+                    }
                 }
             }
         }
@@ -137,16 +144,5 @@ impl Engine {
         let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
         Admission::Failed { error, running }
-    }
-
-    /// Waits until the claim of `holder` may have ended, for `within` at most. Where the store cannot be waited at, it
-    /// waits for `pause` and says so.
-    async fn wait(&self, key: &RecordKey, holder: Claimant, within: Duration, pause: Duration) -> bool {
-        let start = Instant::now();
-        // A store that is late to say that the time is over has not failed; its client does not wait for it either.
-        let Ok(Err(error)) = timeout(within, self.store.changed(key, holder, within)).await else { return true };
-        self.report(&Event::StoreFailed { key, verb: StoreVerb::Changed, error: &error, retried: true });
-        sleep(pause.min(within.saturating_sub(start.elapsed()))).await;
-        false
     }
 }

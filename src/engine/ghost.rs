@@ -34,7 +34,7 @@ impl Drop for Ghost<'_> {
     fn drop(&mut self) {
         let Some(runtime) = self.work.runtime().filter(|_| self.armed) else { return };
         let (engine, key) = (self.engine.clone(), self.key.clone());
-        let release = Release::new(self.claim.claimant, self.claim.horizon.min(Duration::from_secs(3600)));
+        let release = Release::new(self.claim.claimant, self.claim.horizon);
         let lease = self.claim.lease;
         let lay = async move { lay(&engine, &key, &release, lease).await };
         // Past the bound the ghost's lease has to lapse by itself.

@@ -12,7 +12,7 @@ use std::{
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use super::party::{Bucket, Party};
-use crate::value::{RecordKey, Refusal};
+use crate::value::{RecordKey, Refusal, nonzero};
 
 /// Work that goes on after its client has left, and records that a store could not take at once.
 ///
@@ -113,8 +113,14 @@ impl Leftovers {
     }
 
     /// How long each may go on.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `time` is zero.
     #[must_use]
+    #[track_caller]
     pub fn time(self, time: Duration) -> Self {
+        let time = nonzero("time for leftovers", time);
         Self { time, ..self }
     }
 

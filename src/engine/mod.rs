@@ -16,11 +16,13 @@ mod report;
 mod task;
 mod transact;
 mod unwind;
+mod waiters;
 mod waiting;
 mod work;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use self::waiters::Waiters;
 use crate::{
     store::{Store, TransactionalStore},
     value::{Observer, Secret},
@@ -50,6 +52,7 @@ pub(crate) struct Engine {
     pub(crate) store_timeout: Duration,
     pub(crate) leftovers: Leftovers,
     pub(crate) waiting: Arc<WaitingBodies>,
+    waiters: Arc<Waiters>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Keys what the store, logs and other services see of callers and contents.
     pub(crate) secret: Option<Secret>,
@@ -73,6 +76,7 @@ impl Engine {
             store_timeout: Duration::from_secs(5),
             leftovers: Leftovers::new(),
             waiting: WaitingBodies::new(WaitingBodies::LIMIT),
+            waiters: Arc::default(),
             observer: None,
             secret: None,
         }

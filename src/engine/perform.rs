@@ -110,12 +110,14 @@ impl Engine {
         F: Future<Output = (T, Fate)>,
     {
         let stage = if errand.attached { Stage::Attached } else { Stage::Claimed };
+        // A layer is told from others by the address of its engine.
+        let party = errand.key.scope().map_or(Party::Layer(std::ptr::from_ref(self).addr()), |_| Party::Scope);
         let ask = Ask {
             work,
             key: errand.key,
             claim: errand.claim,
             stage,
-            party: &Party::Layer(std::ptr::from_ref(self).addr()),
+            party: &party,
             patience: errand.policy.patience(),
             body: 0,
         };

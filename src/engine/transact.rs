@@ -1,6 +1,6 @@
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::{Admission, Ask, Ending, Engine, Run, admit::PAUSES, bounded::bounded, finish::How};
+use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiters::later};
 use crate::{
     store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
     value::{Claimant, Event, Secret, StoreError, StoreVerb},
@@ -10,17 +10,14 @@ impl Engine {
     /// Claims `key` in a transaction of its own. While another one runs, waits for it for `patience` at most.
     ///
     /// Dropped at any time, nothing is left behind.
-    pub(super) async fn enter<'a>(
-        &'a self,
-        store: &'a dyn TransactionalStore,
-        Ask { work, key, claim, stage, party, patience, body }: Ask<'a>,
-    ) -> Admission<'a> {
+    pub(super) async fn enter<'a>(&'a self, store: &'a dyn TransactionalStore, ask: Ask<'a>) -> Admission<'a> {
+        let Ask { work, key, claim, stage, party, patience, body } = ask;
         let start = Instant::now();
-        let mut pause = PAUSES.0;
         let mut running = None;
         let mut held = None;
         // As with any other claim: the database ends a transaction in which nothing was done for a lease.
         let limit = self.store_timeout.min(claim.lease);
+        let mut waiter = None;
         loop {
             let sent = Instant::now();
             match bounded(store.enter(key, claim), limit).await {
@@ -38,19 +35,28 @@ impl Engine {
                 }
                 Ok(Entered::Refused(Claimed::Running { left, .. })) => {
                     running = Some(left);
-                    let within = patience.saturating_sub(start.elapsed()).min(pause);
-                    if within.is_zero() {
+                    if start.elapsed() >= patience {
                         return Admission::Running(left);
                     }
                     held = held.or_else(|| self.waiting.hold(body));
                     if held.is_none() {
                         return Admission::Running(left);
                     }
-                    // One that cannot be waited for is asked again after the pause.
-                    let _ = timeout(within, store.left(key, within)).await;
-                    pause = (pause * 2).min(PAUSES.1);
+                    let waiter = waiter.get_or_insert_with(|| self.waiters.join(key));
+                    waiter.is_running(left);
+                    if !self
+                        .wait_for_transaction(store, waiter, &ask, later(patience.saturating_sub(start.elapsed())))
+                        .await
+                    {
+                        return Admission::Running(left);
+                    }
                 }
-                Ok(Entered::Refused(ended)) => return ended.into(),
+                Ok(Entered::Refused(ended)) => {
+                    if let Some(waiter) = waiter {
+                        waiter.has_ended();
+                    }
+                    return ended.into();
+                }
                 Err(error) => {
                     self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                     return Admission::Failed { error, running };

@@ -212,9 +212,10 @@ impl Exchange {
 }
 
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    let media_type = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
-    media_type.eq_ignore_ascii_case(b"text/event-stream")
+    const EVENT_STREAM: &[u8] = b"text/event-stream";
+    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes().trim_ascii_start());
+    let Some((media_type, rest)) = content_type.split_at_checked(EVENT_STREAM.len()) else { return false };
+    media_type.eq_ignore_ascii_case(EVENT_STREAM) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
 }
 
 /// Whether neither the head nor the body says how long the answer is.

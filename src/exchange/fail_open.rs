@@ -14,8 +14,15 @@ impl FailOpen {
     pub(super) fn lets_through(self, error: &StoreError) -> bool {
         match error.kind() {
             StoreErrorKind::Full => self == Self::AwayOrFull,
-            StoreErrorKind::TooManyKeys | StoreErrorKind::TooLarge => false,
-            _ => self != Self::Never,
+            StoreErrorKind::Unavailable
+            | StoreErrorKind::Timeout
+            | StoreErrorKind::Misconfigured
+            | StoreErrorKind::Other => self != Self::Never,
+            // There may be a record, or it is the request itself that no store would take.
+            StoreErrorKind::TooManyKeys
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt
+            | StoreErrorKind::Invalid => false,
         }
     }
 }

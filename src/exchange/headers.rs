@@ -1,6 +1,6 @@
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{self, CONNECTION, GetAll},
+    header::{self, CONNECTION, CONTENT_TYPE, GetAll},
 };
 
 /// Which headers of an answer are kept for its replays.
@@ -18,11 +18,16 @@ impl KeptHeaders {
         headers: &'a HeaderMap,
     ) -> impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)> {
         let connection = headers.get_all(CONNECTION);
+        let connection_is_empty = connection.iter().next().is_none();
         headers.iter().filter(move |(name, value)| {
-            !is_of_the_message(name)
-                && (!is_of_the_exchange(name) || self.also.contains(name) || is_lasting_challenge(status, name, value))
-                && !self.not.contains(name)
-                && !is_named_by(&connection, name)
+            // Most answers have no other field, and it is on none of the lists.
+            (*name == CONTENT_TYPE && self.not.is_empty() && connection_is_empty)
+                || !is_of_the_message(name)
+                    && (!is_of_the_exchange(name)
+                        || self.also.contains(name)
+                        || is_lasting_challenge(status, name, value))
+                    && !self.not.contains(name)
+                    && !is_named_by(&connection, name)
         })
     }
 }

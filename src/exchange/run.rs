@@ -223,7 +223,9 @@ impl Exchange {
             if let Some(place) = self.looks_for(parts, &subject) {
                 let (body, claimed) =
                     Box::pin(self.claim_by_prefix(parts, body, subject, place, self.watch(work))).await;
-                return Ok((body, claimed, true));
+                // From a client that stands still nothing more is expected.
+                let sends = !matches!(claimed, Err(Refusal::BodyTimeout));
+                return Ok((body, claimed, sends));
             }
             let whole = self.read(parts, body).await?;
             if self.verify.is_some() {

@@ -12,7 +12,7 @@ use crate::{
         scope::IntoScopeExtractor,
     },
     store::{Store, TransactionalStore},
-    value::{Observer, Policy, Secret},
+    value::{Observer, Policy, Secret, nonzero},
 };
 
 /// Makes the operations behind it safe to repeat.
@@ -193,14 +193,20 @@ impl IdempotencyLayer {
     /// After that the client receives 408 `body-timeout`, and nothing is claimed. With [`stream_body`](Self::stream_body),
     /// the handler gets an error where it reads the body (a [`std::io::Error`] of the kind `TimedOut`), and its request has
     /// failed.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn body_timeout(self, timeout: Duration) -> Self {
+        let timeout = nonzero("body timeout", timeout);
         self.with(|exchange| exchange.body_timeout = timeout)
     }
 
     /// How many bytes of bodies the duplicates that [wait](crate::WhileRunning::Wait) may hold in all. Default: 64 MiB.
     ///
-    /// A duplicate that finds no room does not wait: it is refused as by [`WhileRunning::Refuse`](crate::WhileRunning::Refuse). Clones of a layer share
-    /// the room.
+    /// A duplicate that finds no room receives at once what it would receive at the end of its wait: 409, or the reply of
+    /// [`WhileRunning::WaitThenRespond`](crate::WhileRunning::WaitThenRespond). Clones of a layer share the room.
     pub fn waiting_body_limit(self, bytes: usize) -> Self {
         self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
     }
@@ -254,15 +260,25 @@ impl IdempotencyLayer {
     /// How long the store may take for an answer. Default: 5 seconds.
     ///
     /// It bounds how long a request waits for its claim, and how long an answer waits to be recorded.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn store_timeout(self, timeout: Duration) -> Self {
+        let timeout = nonzero("store timeout", timeout);
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 
     /// Lets a request through unprotected if the store is away, instead of refusing it with 503.
     ///
     /// The request has no [`Operation`](crate::Operation). A duplicate runs again: this is for routes that would rather act
-    /// twice than not at all. A store that is full is not away, since whoever fills it would choose which routes go
+    /// twice than not at all. A store is away whatever its error is, but for [`Corrupt`] and [`Invalid`]: there may be a record that says that the
+    /// operation was done. A store that is full is not away, since whoever fills it would choose which routes go
     /// unprotected; see [`fail_open_when_full`](Self::fail_open_when_full).
+    ///
+    /// [`Corrupt`]: crate::StoreErrorKind::Corrupt
+    /// [`Invalid`]: crate::StoreErrorKind::Invalid
     pub fn fail_open(self) -> Self {
         self.with(|exchange| exchange.fail_open = FailOpen::Away)
     }

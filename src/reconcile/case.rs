@@ -17,9 +17,6 @@ const ROUTE: &str = "tower-idempotency/reconcile";
 /// How long it is remembered who had a record that is no longer abandoned.
 const AFTERWARDS: Duration = Duration::from_secs(60);
 
-/// How long a release remembers the attempts.
-const RELEASED: Duration = Duration::from_secs(60 * 60);
-
 const TRIES: u32 = 3;
 
 /// How one record ended, for this sweep.
@@ -133,7 +130,7 @@ impl Desk {
                 self.insist(Ended::Settled, || self.operator.settle_as(key, seen, &settlement)).await
             }
             Resolution::Release => {
-                let release = Release::new(own, self.retention.min(RELEASED));
+                let release = Release::new(own, self.retention);
                 self.insist(Ended::Released, || self.operator.release_as(key, seen, &release)).await
             }
             Resolution::Leave => Ended::Left,

@@ -18,6 +18,7 @@ use super::{
     Abandoned, Resolution, Sweep,
     case::{Ended, case_of, is_own},
 };
+use crate::value::nonzero;
 use crate::{
     Policy, RecordKey, Secret, StoreError, StoreErrorKind,
     engine::Engine,
@@ -160,8 +161,15 @@ impl Reconciler {
         self
     }
 
-    /// How long a record that is settled answers duplicates from then on. Default: 24 hours.
+    /// How long a record that is settled answers duplicates from then on, and how long one that is released remembers its
+    /// attempts and its caller. Default: 24 hours.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `retention` is less than a millisecond.
+    #[track_caller]
     pub fn retention(mut self, retention: Duration) -> Self {
+        assert!(retention >= Duration::from_millis(1), "a retention of {retention:?} remembers nothing");
         self.desk.retention = retention;
         self
     }
@@ -178,7 +186,13 @@ impl Reconciler {
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        let timeout = nonzero("store timeout", timeout);
         self.desk.engine.store_timeout = timeout;
         self
     }

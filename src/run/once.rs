@@ -9,7 +9,7 @@ use crate::{
     store::{Store, TransactionalStore},
     value::{
         AfterCrash, Claim, Fingerprint, Keep, Observer, OnDuplicate, Policy, RecordKey, Refusal, Secret, WhileRunning,
-        is_blank,
+        is_blank, nonzero,
     },
 };
 
@@ -167,6 +167,11 @@ impl Once {
     }
 
     /// How long a value answers duplicates; see [`Policy::retention`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if `retention` is less than a millisecond.
+    #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
         let policy = self.policy.clone().retention(retention);
         self.policy(policy)
@@ -184,7 +189,13 @@ impl Once {
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn store_timeout(self, timeout: Duration) -> Self {
+        let timeout = nonzero("store timeout", timeout);
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 

@@ -6,7 +6,7 @@ use super::TokenLayer;
 use crate::{
     exchange::{Issuer, Token},
     store::Store,
-    value::{StoreError, check_name},
+    value::{StoreError, check_name, nonzero},
 };
 #[cfg(feature = "signed-tokens")]
 use crate::{
@@ -95,15 +95,27 @@ impl Tokens {
     }
 
     /// How long a token is good for. Default: five minutes.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `life` is zero.
     #[must_use]
+    #[track_caller]
     pub fn life(mut self, life: Duration) -> Self {
+        let life = nonzero("token life", life);
         self.issuer.life = life;
         self
     }
 
     /// How long the store may take to issue one. Default: 5 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
     #[must_use]
+    #[track_caller]
     pub fn store_timeout(mut self, timeout: Duration) -> Self {
+        let timeout = nonzero("store timeout", timeout);
         self.issuer.timeout = timeout;
         self
     }

@@ -11,7 +11,7 @@ use crate::{
         key,
         scope::IntoScopeExtractor,
     },
-    value::{Observer, OnDuplicate, Policy, Secret},
+    value::{Observer, OnDuplicate, Policy, Secret, nonzero},
 };
 
 /// Asks for a token that was issued for this, and lets each be used once. Made by [`Tokens::layer`](super::Tokens::layer).
@@ -149,7 +149,13 @@ impl TokenLayer {
 
     /// How long a client may let a request body stand still; see
     /// [`IdempotencyLayer::body_timeout`](crate::IdempotencyLayer::body_timeout).
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn body_timeout(self, timeout: Duration) -> Self {
+        let timeout = nonzero("body timeout", timeout);
         self.with(|exchange| exchange.body_timeout = timeout)
     }
 
@@ -178,7 +184,13 @@ impl TokenLayer {
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero.
+    #[track_caller]
     pub fn store_timeout(self, timeout: Duration) -> Self {
+        let timeout = nonzero("store timeout", timeout);
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 

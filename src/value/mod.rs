@@ -14,6 +14,7 @@ mod identity;
 mod judge;
 mod keep;
 mod key;
+mod nonzero;
 mod payload;
 mod policy;
 mod record;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     digest::{Digest, hex, labelled_digest},
     keep::is_undone,
     key::{check_key, check_name, is_blank},
+    nonzero::nonzero,
     payload::is_failure,
     policy::{Retain, Wishes},
     unseen::Unseen,

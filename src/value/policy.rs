@@ -337,7 +337,8 @@ pub enum WhileRunning {
 pub enum AfterCrash {
     /// The next try of the same request runs, and is told that it is not the first.
     RunAgain,
-    /// It never runs again: 409 `outcome-unknown` until somebody finds out how it ended.
+    /// It does not run again: 409 `outcome-unknown` until somebody finds out how it ended. The record is kept for 30 days, or
+    /// for the [retention](Policy::retention) if that is longer; after that the same key runs again.
     Never,
 }
 

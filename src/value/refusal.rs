@@ -285,6 +285,8 @@ impl From<&StoreError> for Refusal {
         match error.kind() {
             StoreErrorKind::Full => Self::StoreFull,
             StoreErrorKind::TooManyKeys => Self::TooManyKeys,
+            // Of a claim, only the body that is kept with it can be large.
+            StoreErrorKind::TooLarge => Self::BodyTooLarge(None),
             _ => Self::StoreUnavailable,
         }
     }

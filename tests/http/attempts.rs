@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tower_idempotency::{StoreErrorKind, StoreVerb};
+
 use crate::bench::{Bench, End, ask, secs};
 
 const HOUR: Duration = secs(60 * 60);
@@ -38,4 +40,30 @@ async fn nothing_is_remembered_for_longer_than_the_retention() {
         assert_eq!(bench.line(ask("k")).await, "201 run 2");
         assert_eq!(bench.handler.attempts(), "1 1", "{status}");
     }
+}
+
+/// A lapse counts as a failure of the server.
+#[tokio::test(start_paused = true)]
+async fn a_lapse_is_remembered_for_the_retention() {
+    let bench = Bench::with(tower_idempotency::IdempotencyLayer::attached);
+    let first = bench.send(ask("k").takes(HOUR));
+    bench.until(secs(1)).await;
+    first.abort();
+    bench.until(HOUR * 2).await;
+    assert_eq!(bench.line(ask("k").ends(End::Answers(503))).await, "503 run 2");
+    bench.until(HOUR * 4).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 3");
+    assert_eq!(bench.handler.attempts(), "1 2t 3");
+}
+
+/// A claim whose answer is lost is given back, and takes nothing from what is remembered.
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_answer_was_lost_forgets_nothing() {
+    let bench = Bench::new();
+    assert_eq!(bench.line(ask("k").ends(End::Answers(500))).await, "500 run 1");
+    bench.faults.on(StoreVerb::Claim).once().after_effect().fail(StoreErrorKind::Unavailable);
+    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 5");
+    bench.until(HOUR * 2).await;
+    assert_eq!(bench.line(ask("k")).await, "201 run 2");
+    assert_eq!(bench.handler.attempts(), "1 3");
 }

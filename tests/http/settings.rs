@@ -6,7 +6,8 @@ use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, service_fn};
 use tower_idempotency::{
-    AfterCrash, ConsumerLayer, Fingerprint, IdempotencyLayer, Leftovers, MemoryStore, Policy, Tokens,
+    AfterCrash, ConsumerLayer, Fingerprint, IdempotencyLayer, Leftovers, MemoryStore, Once, Policy, Reconciler, Tokens,
+    reconcile::Resolution,
 };
 
 fn layer() -> IdempotencyLayer {
@@ -69,6 +70,12 @@ fn at_most_once_and_fail_open() {
 
 #[test]
 #[should_panic(expected = "cannot run at most once")]
+fn at_most_once_and_fail_open_when_full() {
+    build(&layer().fail_open_when_full().policy(Policy::at_most_once()));
+}
+
+#[test]
+#[should_panic(expected = "cannot run at most once")]
 fn never_again_after_a_crash_and_fail_open() {
     build(&layer().after_crash(AfterCrash::Never).fail_open());
 }
@@ -77,6 +84,71 @@ fn never_again_after_a_crash_and_fail_open() {
 #[should_panic(expected = "a limit of 0 leftovers")]
 fn no_leftovers() {
     drop(Leftovers::new().limit(0));
+}
+
+#[test]
+#[should_panic(expected = "a time for leftovers of zero")]
+fn no_time_for_leftovers() {
+    drop(Leftovers::new().time(Duration::ZERO));
+}
+
+#[test]
+#[should_panic(expected = "a body timeout of zero")]
+fn no_time_for_a_body() {
+    drop(layer().body_timeout(Duration::ZERO));
+}
+
+#[test]
+#[should_panic(expected = "a token life of zero")]
+fn tokens_that_are_never_good() {
+    drop(Tokens::new(MemoryStore::new()).life(Duration::ZERO));
+}
+
+/// What one layer refuses, every other one refuses.
+#[test]
+fn no_time_for_the_store_and_nothing_to_remember() {
+    let refused = |what: &str, build: Box<dyn FnOnce() + std::panic::UnwindSafe>, message: &str| {
+        let panic = std::panic::catch_unwind(build).expect_err(what);
+        let text = panic.downcast_ref::<String>().unwrap_or_else(|| panic!("{what}: no text"));
+        assert!(text.contains(message), "{what}: {text}");
+    };
+    macro_rules! each {
+        ($method:ident: $message:literal; $($what:literal: $layer:expr),+ $(,)?) => {
+            $(refused($what, Box::new(|| drop($layer.$method(Duration::ZERO))), $message);)+
+        };
+    }
+    let store = MemoryStore::new;
+    let consumer =
+        || ConsumerLayer::with_fingerprint(MemoryStore::new(), "c", |(): &()| "k".to_owned(), |()| Fingerprint::OFF);
+    let reconciler = || Reconciler::new(MemoryStore::new(), |_| std::future::ready(Resolution::Leave));
+    each!(store_timeout: "a store timeout of zero";
+        "IdempotencyLayer": layer(),
+        "TokenLayer": Tokens::new(store()).layer("t"),
+        "Tokens": Tokens::new(store()),
+        "ConsumerLayer": consumer(),
+        "Once": Once::new(store(), "o"),
+        "Reconciler": reconciler(),
+    );
+    each!(retention: "a retention of 0ns remembers nothing";
+        "IdempotencyLayer": layer(),
+        "TokenLayer": Tokens::new(store()).layer("t"),
+        "ConsumerLayer": consumer(),
+        "Once": Once::new(store(), "o"),
+        "Reconciler": reconciler(),
+    );
+    each!(lease: "lapses at once";
+        "IdempotencyLayer": layer(),
+        "TokenLayer": Tokens::new(store()).layer("t"),
+        "ConsumerLayer": consumer(),
+        "Once": Once::new(store(), "o"),
+        "Reconciler": reconciler(),
+    );
+}
+
+#[test]
+#[should_panic(expected = "a layer without methods protects nothing")]
+fn a_token_layer_without_methods() {
+    drop(Tokens::new(MemoryStore::new()).layer("t").methods([]));
 }
 
 #[test]

@@ -11,15 +11,21 @@ use std::{
 };
 
 use axum::body::Body;
-use http::{Request, Response};
+use futures_util::FutureExt;
+use http::{Request, Response, request};
 use hyper::{client::conn::http2, server::conn::http2 as server};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     service::TowerToHyperService,
 };
 use tokio::sync::Notify;
-use tower::Layer;
-use tower_idempotency::{IdempotencyLayer, Leftovers, MemoryStore};
+use tower::{Layer, ServiceExt};
+use tower_idempotency::{IdempotencyLayer, Leftovers, MemoryStore, scope};
+
+use crate::{
+    bench::Log,
+    common::{Seen, see},
+};
 
 /// A caller that opens and resets streams, each a POST with a fresh key, starts no more handlers than it may leave
 /// unfinished, beside the one whose stream is open. Other callers are served meanwhile.
@@ -95,4 +101,73 @@ async fn a_body_that_stands_still_is_given_up() {
         let key = tower_idempotency::RecordKey::new("orders", None, "k").unwrap();
         assert!(tower_idempotency::store::Operator::inspect(&store, &key).await.unwrap().is_none());
     }
+}
+
+/// A route whose handler never ends, and clients that leave at once.
+struct Flood {
+    layer: IdempotencyLayer,
+    leftovers: Leftovers,
+    log: Log,
+    sent: usize,
+}
+
+impl Flood {
+    fn new(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer) -> Self {
+        let (leftovers, log) = (Leftovers::new(), Log::default());
+        let layer = IdempotencyLayer::new(MemoryStore::new()).leftovers(leftovers.clone()).observer(log.clone());
+        Self { layer: adjust(layer), leftovers, log, sent: 0 }
+    }
+
+    /// Sends requests with a new key each, of whose heads `head` makes something, until one is refused: how many were
+    /// begun, and what the one receives.
+    async fn until_refused(&mut self, head: impl Fn(request::Builder, usize) -> request::Builder) -> (usize, Seen) {
+        for begun in 0.. {
+            self.sent += 1;
+            let request = Request::post("/orders").header("Idempotency-Key", format!("key-{}", self.sent));
+            let request = head(request, begun).body(Body::empty()).unwrap();
+            let handler = tower::service_fn(async |_| pending::<Result<Response<Body>, Infallible>>().await);
+            // Polled once, and dropped if it has no answer.
+            if let Some(answer) = ServiceExt::oneshot(self.layer.layer(handler), request).now_or_never() {
+                return (begun, see(answer.unwrap()).await);
+            }
+        }
+        unreachable!()
+    }
+}
+
+/// The bounds that hold unless told otherwise, and what tells a caller from others.
+#[tokio::test]
+async fn bounds_of_a_caller_a_layer_and_a_process() {
+    let scoped = |layer: IdempotencyLayer| layer.scope(scope::header("X-Tenant"));
+    let mut flood = Flood::new(scoped);
+    for tenant in ["ann", "bob"] {
+        let head = |request: request::Builder, number| {
+            request.header("X-Tenant", tenant).header("Authorization", format!("Bearer {number}"))
+        };
+        let (begun, refused) = flood.until_refused(head).await;
+        assert_eq!((begun, refused.status.as_u16()), (256, 429), "{tenant}");
+        assert_eq!(refused.problem(), "too-many-unfinished");
+    }
+    assert_eq!(flood.log.count("refused: too-many-unfinished"), 2);
+    assert_eq!(flood.leftovers.count(), 512);
+
+    // Of requests that do not tell whose they are, the layer takes more.
+    for (what, unscoped) in [("without credentials", false), ("of an unscoped layer", true)] {
+        let mut flood = Flood::new(|layer| if unscoped { layer.unscoped() } else { layer });
+        let head = |request: request::Builder, number| {
+            if unscoped { request.header("Authorization", format!("Bearer {number}")) } else { request }
+        };
+        let (begun, refused) = flood.until_refused(head).await;
+        assert_eq!((begun, refused.status.as_u16()), (2_048, 429), "{what}");
+        // Another layer goes on.
+        let other = IdempotencyLayer::new(MemoryStore::new()).leftovers(flood.leftovers.clone());
+        let mut flood = Flood { layer: if unscoped { other.unscoped() } else { other }, ..flood };
+        assert_eq!(flood.until_refused(head).await.0, 2_048, "{what}");
+    }
+
+    let mut flood = Flood::new(|layer| layer);
+    let everybody = |request: request::Builder, number| request.header("Authorization", format!("Bearer {number}"));
+    let (begun, refused) = flood.until_refused(everybody).await;
+    assert_eq!((begun, refused.status.as_u16(), refused.problem()), (10_000, 503, "server-busy".into()));
+    assert_eq!(flood.log.count("refused: server-busy"), 1);
 }

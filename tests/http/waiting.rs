@@ -60,6 +60,19 @@ async fn the_bodies_of_those_that_wait_are_bounded() {
     assert_eq!(told(again).await.len(), 2);
 }
 
+/// Without room, a duplicate receives at once what it would receive at the end of its wait.
+#[tokio::test(start_paused = true)]
+async fn without_room_the_reply_of_ones_own_comes_at_once() {
+    let mut busy = Response::new(Bytes::from_static(b"busy"));
+    *busy.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    let reply = WhileRunning::WaitThenRespond(secs(10), Reply::fixed(busy));
+    let bench = Bench::with(|layer| layer.while_running(reply).waiting_body_limit(2));
+    let first = bench.send(ask("k").takes(secs(2)));
+    tokio::task::yield_now().await;
+    assert_eq!(told([bench.send(ask("k"))]).await, [heard(1, "503 busy, retry after 5", Duration::ZERO)]);
+    assert_eq!(first.await.unwrap().line, "201 run 1");
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_of_those_that_wait_runs_next() {
     for (end, first) in [(End::Answers(503), "503 run 1"), (End::Fails, "a handler that fails")] {
@@ -308,4 +321,46 @@ async fn a_route_that_fails_open_does_not_run_beside_a_run_that_is_known() {
     bench.faults.on(StoreVerb::Claim).hang();
     assert_eq!(waiting.await.unwrap().line, "409 request-in-progress, retry after 5");
     assert_eq!(first.await.unwrap().line, "201 run 1");
+}
+
+/// However many wait for a key, one of them asks the store whether the lease was renewed.
+#[tokio::test(start_paused = true)]
+async fn a_crowd_that_waits_asks_the_store_as_one() {
+    let bench = Bench::with(|layer| patient(secs(60))(layer.lease(secs(3))));
+    let first = bench.send(ask("k").takes(secs(30)));
+    tokio::task::yield_now().await;
+    let clients: Vec<_> = (0..3_000).map(|_| bench.send(ask("k"))).collect();
+    bench.until(secs(5)).await;
+    let before = bench.faults.calls(StoreVerb::Claim);
+    bench.until(secs(15)).await;
+    let asked = bench.faults.calls(StoreVerb::Claim) - before;
+    assert!((1..=10).contains(&asked), "{asked} claims in ten seconds");
+    assert_eq!(told(clients).await, [heard(3_000, "201 run 1, replayed", secs(30))]);
+    assert_eq!(first.await.unwrap().line, "201 run 1");
+}
+
+/// Whoever asks for all may leave before it has an answer; another one asks then.
+#[tokio::test(start_paused = true)]
+async fn one_that_asks_for_all_may_leave() {
+    let bench = Bench::with(|layer| patient(LEASE * 3)(layer.attached()));
+    let first = bench.send(ask("k").takes(LEASE * 9));
+    tokio::task::yield_now().await;
+    let clients: Vec<_> = (0..5).map(|_| bench.send(ask("k"))).collect();
+    bench.until(secs(1)).await;
+    first.abort();
+    // Who asks first once the lease has lapsed is held up.
+    let gate = bench.faults.on(StoreVerb::Claim).once().hold();
+    gate.reached(1).await;
+    let mut clients = clients;
+    let mut left = 0;
+    for client in &clients {
+        // Which one it is does not matter: all of them but one leave.
+        if left < 4 {
+            client.abort();
+            left += 1;
+        }
+    }
+    let last = clients.pop().unwrap();
+    gate.open();
+    assert!(["201 run 2", "201 run 2, replayed"].contains(&&*last.await.unwrap().line));
 }

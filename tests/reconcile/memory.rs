@@ -329,3 +329,18 @@ async fn what_is_found_to_have_failed_is_no_success_for_its_sender() {
     let document = refused.into_body().collect().await.unwrap().to_bytes();
     assert!(String::from_utf8_lossy(&document).contains("#handler-failed"), "{document:?}");
 }
+
+/// What a reconciler releases is the next attempt for as long as an answer would have been kept.
+#[tokio::test(start_paused = true)]
+async fn a_release_remembers_the_attempts_for_the_retention() {
+    for (hours, attempt) in [(2, 2), (25, 1)] {
+        let store = MemoryStore::new();
+        abandoned(&store, &["a"]).await;
+        let (reconciler, _) = answers(store.clone(), Resolution::Release);
+        reconciler.run_once().await.unwrap();
+        sleep(60 * MINUTE * hours).await;
+        let claimed = store.claim(&key("a"), &Claim::new(LEASE, MINUTE)).await.unwrap();
+        let Claimed::Granted(granted) = claimed else { panic!("{claimed:?}") };
+        assert_eq!(granted.attempt, attempt, "after {hours} hours");
+    }
+}

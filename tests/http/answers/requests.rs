@@ -85,6 +85,20 @@ async fn the_limit() {
     }
 }
 
+/// As Axum has it: what Axum takes, the layer takes.
+#[tokio::test(start_paused = true)]
+async fn the_limit_is_two_mebibytes_unless_told_otherwise() {
+    const LIMIT: usize = 2 * 1024 * 1024;
+    for (length, status) in [(1_500_000, 200), (LIMIT, 200), (LIMIT + 1, 413)] {
+        let lab = Lab::new(as_it_is, |_| ());
+        let send = || send(Body::from(vec![b'x'; length]));
+        assert_eq!(lab.send(send()).await.status(), status, "{length} bytes");
+        if status == 200 {
+            assert_eq!(see(lab.send(send()).await).await, Seen::replay(200, ""), "{length} bytes");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_bounded_amount_of_what_is_refused_is_read() {
     const MEBIBYTE: usize = 1 << 20;

@@ -187,6 +187,19 @@ async fn a_token_behind_the_prefix_is_missing() {
     assert_eq!(send(700, 10).await.status, 201);
 }
 
+/// A client that stops before its token is waited for as long as one may stand still, and no longer.
+#[tokio::test(start_paused = true)]
+async fn a_prefix_that_stands_still_is_given_up() {
+    let shop = shop(|layer| layer.multipart_prefix(1000));
+    let (mut sender, body) = Channel::<Bytes, io::Error>::new(1);
+    let began = tokio::time::Instant::now();
+    let (refused, ()) = tokio::join!(shop.send(form(MULTIPART, Body::new(body))), async {
+        sender.send_data(part("item", "7").into()).await.unwrap();
+    });
+    assert_eq!((&*refused.problem(), began.elapsed().as_secs()), ("body-timeout", 60));
+    assert_eq!(shop.runs.get(), 0);
+}
+
 #[test]
 #[should_panic(expected = "OPTIONS cannot be protected")]
 fn methods_whose_answers_cannot_be_replayed() {
