@@ -202,7 +202,7 @@ impl<M> ConsumerLayer<M> {
     ///
     /// # Panics
     ///
-    /// Where `lease` is less than a millisecond.
+    /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         let policy = self.settings.policy.clone().lease(lease);

@@ -178,7 +178,7 @@ impl Reconciler {
     ///
     /// # Panics
     ///
-    /// Where `lease` is less than a millisecond.
+    /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.desk.policy = self.desk.policy.lease(lease);

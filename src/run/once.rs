@@ -181,7 +181,7 @@ impl Once {
     ///
     /// # Panics
     ///
-    /// Where `lease` is less than a millisecond.
+    /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         let policy = self.policy.clone().lease(lease);
