@@ -72,6 +72,7 @@ pub(crate) struct Started {
     pub(crate) granted: Granted,
     pub(crate) secret: Option<Secret>,
     /// Where it finds the transaction in which it runs, if it does.
+    #[cfg_attr(not(any(feature = "mysql", feature = "postgres", feature = "sqlite")), allow(dead_code))]
     pub(crate) slot: Option<TransactionSlot>,
 }
 

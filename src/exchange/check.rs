@@ -22,6 +22,7 @@ impl Exchange {
         if self.stream_body {
             self.check_streaming();
         }
+        #[cfg(feature = "form")]
         self.check_prefix();
         assert!(
             !self.key.ends_in_content() || !self.scoping.is_unsaid(),
@@ -32,9 +33,9 @@ impl Exchange {
         );
     }
 
+    #[cfg(feature = "form")]
     #[track_caller]
     fn check_prefix(&self) {
-        #[cfg(feature = "form")]
         assert!(
             self.tokens.as_ref().is_none_or(|rule| rule.prefix.is_none())
                 || (self.verify.is_none() && !self.keep_request),

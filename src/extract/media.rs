@@ -12,6 +12,7 @@ pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
 }
 
 /// The boundary of a `multipart/form-data` body (RFC 7578; RFC 2046, section 5.1.1).
+#[cfg(any(test, feature = "form"))]
 pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
     boundary_of(essence(headers), headers)
 }

@@ -297,6 +297,7 @@ impl ScopeExtractor {
     }
 
     /// Whether an extractor has to run first.
+    #[cfg_attr(not(feature = "axum"), allow(clippy::unused_self))]
     pub(crate) fn needs_extractor(&self) -> bool {
         #[cfg(feature = "axum")]
         return matches!(self.source, Source::Extractor(_));
