@@ -3,7 +3,7 @@ use std::{future::Future, time::Duration};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost, waiters::later};
+use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost, waiters::Waiter};
 use crate::{
     store::Claimed,
     value::{Claim, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
@@ -79,8 +79,8 @@ impl Engine {
             let start = Instant::now();
             let mut sent = start;
             let mut running = None;
-            let mut held = None;
-            let mut waiter = None;
+            // Boxed, like all that most requests do not need: each of them would have room for it.
+            let mut waiter: Option<Box<Waiter<'_>>> = None;
             // A grant that comes when its lease is over may have been taken over already.
             let limit = self.store_timeout.min(claim.lease);
             loop {
@@ -113,17 +113,14 @@ impl Engine {
                         if start.elapsed() >= patience {
                             return Admission::Running(left);
                         }
-                        held = held.or_else(|| self.waiting.hold(body));
-                        if held.is_none() {
-                            return Admission::Running(left);
+                        if waiter.is_none() {
+                            waiter = self.waiting.hold(body).map(|held| Box::new(self.waiters.join(key, held)));
                         }
-                        let waiter = waiter.get_or_insert_with(|| self.waiters.join(key));
+                        let Some(waiter) = &mut waiter else { return Admission::Running(left) };
                         waiter.is_running(left);
                         let asked = Instant::now();
-                        // Boxed, like all that most requests do not need: each of them would have room for it.
-                        if !Box::pin(self.wait(waiter, &ask, holder, later(patience.saturating_sub(start.elapsed()))))
-                            .await
-                        {
+                        let rest = patience.saturating_sub(start.elapsed());
+                        if !Box::pin(self.wait(waiter, holder, limit, rest)).await {
                             return Admission::Running(left.saturating_sub(asked.elapsed()));
                         }
                         sent = Instant::now();

@@ -1,6 +1,6 @@
 use tokio::time::Instant;
 
-use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiters::later};
+use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiters::Waiter};
 use crate::{
     store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
     value::{Claimant, Event, Secret, StoreError, StoreVerb},
@@ -14,10 +14,9 @@ impl Engine {
         let Ask { work, key, claim, stage, party, patience, body } = ask;
         let start = Instant::now();
         let mut running = None;
-        let mut held = None;
         // As with any other claim: the database ends a transaction in which nothing was done for a lease.
         let limit = self.store_timeout.min(claim.lease);
-        let mut waiter = None;
+        let mut waiter: Option<Waiter<'_>> = None;
         loop {
             let sent = Instant::now();
             match bounded(store.enter(key, claim), limit).await {
@@ -38,16 +37,13 @@ impl Engine {
                     if start.elapsed() >= patience {
                         return Admission::Running(left);
                     }
-                    held = held.or_else(|| self.waiting.hold(body));
-                    if held.is_none() {
-                        return Admission::Running(left);
+                    if waiter.is_none() {
+                        waiter = self.waiting.hold(body).map(|held| self.waiters.join(key, held));
                     }
-                    let waiter = waiter.get_or_insert_with(|| self.waiters.join(key));
+                    let Some(waiter) = &mut waiter else { return Admission::Running(left) };
                     waiter.is_running(left);
-                    if !self
-                        .wait_for_transaction(store, waiter, &ask, later(patience.saturating_sub(start.elapsed())))
-                        .await
-                    {
+                    let rest = patience.saturating_sub(start.elapsed());
+                    if !self.wait_for_transaction(store, waiter, rest).await {
                         return Admission::Running(left);
                     }
                 }

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{Ask, Engine};
+use super::{Engine, waiting::Held};
 use crate::{
     store::TransactionalStore,
     value::{Claimant, Event, RecordKey, StoreVerb},
@@ -51,6 +51,7 @@ pub(super) struct Waiter<'a> {
     key: &'a RecordKey,
     crowd: Arc<Crowd>,
     ended: watch::Receiver<()>,
+    _body: Held,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -58,14 +59,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A moment from now on. Times without an end end in thirty years.
-pub(super) fn later(time: Duration) -> Instant {
+fn later(time: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(time).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 24 * 60 * 60))
 }
 
 impl Waiters {
-    /// Begins to wait for `key`.
-    pub(super) fn join<'a>(&'a self, key: &'a RecordKey) -> Waiter<'a> {
+    /// Begins to wait for `key`, with room for the body.
+    pub(super) fn join<'a>(&'a self, key: &'a RecordKey, body: Held) -> Waiter<'a> {
         let mut keys = locked(&self.keys);
         let crowd = keys.entry(key.clone()).or_insert_with(|| {
             let now = Instant::now();
@@ -74,7 +75,7 @@ impl Waiters {
         });
         let crowd = Arc::clone(crowd);
         let ended = crowd.ended.subscribe();
-        Waiter { waiters: self, key, crowd, ended }
+        Waiter { waiters: self, key, crowd, ended, _body: body }
     }
 }
 
@@ -152,9 +153,15 @@ impl Waiter<'_> {
 
 impl Engine {
     /// Waits until the store should be asked again: the claim of `holder` has ended, or its lease may have lapsed and
-    /// nobody else asks. `false` says that it has waited for as long as it may, until `end`.
-    pub(super) async fn wait(&self, waiter: &mut Waiter<'_>, ask: &Ask<'_>, holder: Claimant, end: Instant) -> bool {
-        let limit = self.store_timeout.min(ask.claim.lease);
+    /// nobody else asks, which may take `limit`. `false` says that it has waited for as long as it may, which is `patience`.
+    pub(super) async fn wait(
+        &self,
+        waiter: &mut Waiter<'_>,
+        holder: Claimant,
+        limit: Duration,
+        patience: Duration,
+    ) -> bool {
+        let (key, end) = (waiter.key, later(patience));
         loop {
             let until = waiter.next().min(end);
             let within = until.saturating_duration_since(Instant::now());
@@ -167,14 +174,14 @@ impl Engine {
                 }
                 continue;
             }
-            let changed = timeout_at(until, self.store.changed(ask.key, holder, within));
+            let changed = timeout_at(until, self.store.changed(key, holder, within));
             let Some(changed) = waiter.unless_ended(changed).await else { return true };
             match changed {
                 Ok(Ok(())) if Instant::now() < until => return true,
                 // A store that is late to say that the time is over has not failed.
                 Ok(Ok(())) | Err(_) => {}
                 Ok(Err(error)) => {
-                    let (key, verb) = (ask.key, StoreVerb::Changed);
+                    let verb = StoreVerb::Changed;
                     self.report(&Event::StoreFailed { key, verb, error: &error, retried: true });
                     waiter.ask_after_a_pause();
                     let pause = sleep_until(waiter.next().min(end));
@@ -191,9 +198,9 @@ impl Engine {
         &self,
         store: &dyn TransactionalStore,
         waiter: &mut Waiter<'_>,
-        ask: &Ask<'_>,
-        end: Instant,
+        patience: Duration,
     ) -> bool {
+        let (key, end) = (waiter.key, later(patience));
         loop {
             waiter.ask_after_a_pause();
             let until = waiter.next().min(end);
@@ -207,7 +214,7 @@ impl Engine {
                 }
                 continue;
             }
-            let left = timeout_at(until, store.left(ask.key, within));
+            let left = timeout_at(until, store.left(key, within));
             let Some(left) = waiter.unless_ended(left).await else { return true };
             match left {
                 Ok(Ok(())) if Instant::now() < until => return true,
@@ -221,6 +228,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::WaitingBodies;
 
     fn key(text: &str) -> RecordKey {
         RecordKey::new("/", None, text).unwrap()
@@ -229,8 +237,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_of_those_who_wait_for_a_key_asks() {
         let (waiters, key, other) = (Waiters::default(), key("a"), key("b"));
-        let crowd: Vec<_> = (0..3).map(|_| waiters.join(&key)).collect();
-        let elsewhere = waiters.join(&other);
+        let bodies = WaitingBodies::new(0);
+        let body = || bodies.hold(0).unwrap();
+        let crowd: Vec<_> = (0..3).map(|_| waiters.join(&key, body())).collect();
+        let elsewhere = waiters.join(&other, body());
         crowd[0].is_running(Duration::from_secs(3));
         assert!(crowd.iter().all(|waiter| !waiter.is_to_ask(PAUSES.1)));
         tokio::time::advance(Duration::from_secs(3)).await;
@@ -244,7 +254,9 @@ mod tests {
     #[test]
     fn nothing_is_left_of_those_who_waited() {
         let (waiters, key) = (Waiters::default(), key("a"));
-        let (first, second) = (waiters.join(&key), waiters.join(&key));
+        let bodies = WaitingBodies::new(0);
+        let body = || bodies.hold(0).unwrap();
+        let (first, second) = (waiters.join(&key, body()), waiters.join(&key, body()));
         drop(first);
         assert_eq!(locked(&waiters.keys).len(), 1);
         drop(second);

@@ -117,9 +117,11 @@ impl Entry {
         self.renew(claim, now);
         let token = self.extra.as_mut().and_then(|extra| extra.token.take());
         let rare = token.is_some() || !claim.note.is_empty();
-        // A slice would keep the whole buffer that the server has read into.
-        let note = Bytes::copy_from_slice(&claim.note);
-        let extra = rare.then(|| Box::new(Extra { note, token, payload: None }));
+        let extra = rare.then(|| {
+            // A slice would keep the whole buffer that the server has read into.
+            let note = Bytes::copy_from_slice(&claim.note);
+            Box::new(Extra { note, token, payload: None })
+        });
         mem::replace(&mut self.extra, extra).map(|old| *old)
     }
 
