@@ -7,7 +7,7 @@ use std::{
 
 use tower_idempotency::{RecordKey, RedisStore};
 
-use crate::server::Server;
+use crate::{proxy::Link, server::Server};
 
 const SLOTS: [(u16, u16); 3] = [(0, 5460), (5461, 10_922), (10_923, 16_383)];
 
@@ -78,6 +78,29 @@ impl Nodes {
 
     pub(crate) fn kill_first(&mut self) {
         self.0[0].kill();
+    }
+
+    /// All but the first.
+    pub(crate) fn kill_others(&mut self) {
+        self.0[1..].iter_mut().for_each(Server::kill);
+    }
+
+    /// Lets the former master of a share go on, which stood still.
+    pub(crate) fn resume_replaced(&self, share: usize) {
+        self.0[share + 3].resume();
+    }
+
+    /// Makes clients reach each server by a link that can go silent, in the order of the servers.
+    pub(crate) async fn reached_by_links(&self) -> Vec<Link> {
+        let mut links = Vec::new();
+        for server in &self.0 {
+            let link = Link::to(server.port()).await;
+            assert!(server.tell(&format!("CONFIG SET cluster-announce-port {}", link.port())).starts_with("+OK"));
+            links.push(link);
+        }
+        let named = |answer: &str| links.iter().all(|link| answer.contains(&format!(":{}\r\n", link.port())));
+        self.wait("all name the links", |server| named(&server.tell("CLUSTER SLOTS")));
+        links
     }
 
     pub(crate) async fn replicated(&self) {
