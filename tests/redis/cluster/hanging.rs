@@ -18,15 +18,13 @@ use crate::{
 /// Store timeouts and leases, in milliseconds.
 const LIMITS: [(u64, u64); 4] = [(500, 1_500), (200, 30_000), (5_000, 1_500), (5_000, 30_000)];
 
-async fn apps(nodes_url: &str) -> Vec<((u64, u64), Router)> {
-    let mut apps = Vec::new();
-    for (store_timeout, lease) in LIMITS {
-        let store = RedisStore::connect(nodes_url).await.unwrap().namespace(&format!("{store_timeout} {lease}"));
-        let app = app(&store, Duration::from_millis(store_timeout), Duration::from_millis(lease));
-        assert_eq!(pay(&app, "warm").await, StatusCode::OK);
-        apps.push(((store_timeout, lease), app));
+async fn app_within((store_timeout, lease): (u64, u64), url: &str) -> Router {
+    let store = RedisStore::connect(url).await.unwrap().namespace(&format!("{store_timeout} {lease}"));
+    let app = app(&store, Duration::from_millis(store_timeout), Duration::from_millis(lease));
+    for n in 0..20 {
+        assert_eq!(pay(&app, &format!("before-{n}")).await, StatusCode::OK);
     }
-    apps
+    app
 }
 
 /// When a request was served that was not served at first: its record is on the server that hangs. One that waits in
@@ -51,7 +49,10 @@ async fn served_again(app: Router) -> Instant {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_hangs_while_the_others_answer() {
     let mut nodes = Nodes::start();
-    let apps = apps(&nodes.url()).await;
+    let mut apps = Vec::new();
+    for limits in LIMITS {
+        apps.push((limits, app_within(limits, &nodes.url()).await));
+    }
     let store = nodes.store().await;
     let others: Vec<_> = (0..30).map(|n| key(&n.to_string())).filter(|key| !nodes.owned_by_first(slot(key))).collect();
     let busy = tokio::spawn(async move {
@@ -80,10 +81,8 @@ async fn connections_to_one_server_go_silent_and_new_ones_are_served() {
     let nodes = Nodes::start();
     let links = nodes.reached_by_links().await;
     let hosts: Vec<_> = links.iter().map(|link| format!("127.0.0.1:{}", link.port())).collect();
-    for (limits, app) in apps(&format!("redis-cluster://{}", hosts.join(","))).await {
-        for n in 0..20 {
-            assert_eq!(pay(&app, &format!("before-{n}")).await, StatusCode::OK);
-        }
+    for limits in LIMITS {
+        let app = app_within(limits, &format!("redis-cluster://{}", hosts.join(","))).await;
         links[0].go_silent();
         let silent = Instant::now();
         for n in 0..20 {
