@@ -8,7 +8,7 @@ use std::{
 
 use tower_idempotency::{
     MemoryStore, RedisStore,
-    store::{Claimed, Front, Operator, Settlement, State, Store},
+    store::{Claimed, Front, Operator, Origin, Settlement, State, Store},
     testing::suite,
 };
 
@@ -34,7 +34,7 @@ async fn redis_in_front_of_another_store() {
 mod before_sqlite {
     use tower_idempotency::{
         RecordKey, SqliteStore,
-        store::{Committed, Entered, Origin, TransactionalStore},
+        store::{Committed, Entered, TransactionalStore},
     };
 
     use super::*;
@@ -93,7 +93,10 @@ async fn a_copy_that_a_stall_has_made_old_is_none() {
         let began = Instant::now();
         behind.settle(&key("a"), &Settlement::new(first.claimant, Some("first".into()), life)).await.unwrap();
         slow.after(after, async move { std::thread::sleep(stall) });
-        assert_eq!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Settled(Some("first".into())));
+        assert_eq!(
+            store.claim(&key("a"), &claim()).await.unwrap(),
+            Claimed::Settled(Some("first".into()), Origin::NONE)
+        );
         // On another connection, on which nobody stands still.
         let seen = server.store().await.namespace(&after.to_string());
         if let Some(copy) = seen.inspect(&key("a")).await.unwrap().filter(|copy| copy.state == State::Settled) {

@@ -158,7 +158,7 @@ async fn no_duplicate_under_load_hears_of_an_unknown_outcome() {
             for claimed in join_all(claims).await {
                 let count = match claimed {
                     Claimed::Running { .. } => &running_yet,
-                    Claimed::Settled(_) => &settled,
+                    Claimed::Settled(..) => &settled,
                     Claimed::OutcomeUnknown => &unknown,
                     _ => continue,
                 };
