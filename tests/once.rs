@@ -397,9 +397,9 @@ async fn work_that_asks_before_its_effect_hears_that_its_claim_may_be_lost() {
     store.faults().on(StoreVerb::Renew).hang();
     let once = Once::new(store, "invoices").policy(Policy::at_most_once().lease(LEASE));
     let work = |operation: Operation| async move {
-        sleep(LEASE - SECOND).await;
+        sleep(LEASE / 2).await;
         let before = operation.is_lost();
-        sleep(SECOND).await;
+        sleep(LEASE / 2).await;
         Ok::<_, String>((before, operation.is_lost()))
     };
     assert_eq!(once.run("a", work).await, Ok((false, true)));
