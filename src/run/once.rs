@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Engine, Errand, Leftovers, Permanent, Task, Work},
+    engine::{Adjusted, Engine, Errand, Leftovers, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
     value::{
@@ -72,6 +72,7 @@ use crate::{
 pub struct Once {
     engine: Arc<Engine>,
     policy: Policy,
+    adjusted: Adjusted,
     name: Arc<str>,
     scope: Option<Arc<str>>,
     fingerprint: Fingerprint,
@@ -98,6 +99,7 @@ impl Once {
         Self {
             engine: Arc::new(engine),
             policy: Policy::replay(),
+            adjusted: Adjusted::default(),
             name: name.into(),
             scope: None,
             fingerprint: Fingerprint::OFF,
@@ -118,7 +120,8 @@ impl Once {
         Self { fingerprint, ..self }
     }
 
-    /// All axes at once, with times and limits.
+    /// All axes at once, with times and limits. It replaces what was set before, a lease or a retention too: call it first. A
+    /// call that replaces what a call before it has set is a warning, unless it is one on a clone.
     ///
     /// An answer of one's own ([`OnDuplicate::Respond`](crate::OnDuplicate), [`WhileRunning::Respond`] and
     /// [`WhileRunning::WaitThenRespond`], which still waits) is for HTTP, and so is
@@ -126,7 +129,9 @@ impl Once {
     /// `request-in-progress`. With [`Policy::window`] the [fingerprint](Self::fingerprint) does not count. Of [`Keep`](crate::Keep), `Everything` keeps errors too; the others, which judge an
     /// HTTP answer, keep values, and those errors that are [permanent](Self::permanent_errors). The response limit is for the
     /// value's JSON.
-    pub fn policy(self, policy: Policy) -> Self {
+    #[track_caller]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.adjusted.replace();
         Self { policy, ..self }
     }
 
@@ -174,7 +179,7 @@ impl Once {
     #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
         let policy = self.policy.clone().retention(retention);
-        self.policy(policy)
+        self.adjust(policy)
     }
 
     /// How long a running function keeps its key without a sign of life; see [`Policy::lease`].
@@ -185,7 +190,13 @@ impl Once {
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         let policy = self.policy.clone().lease(lease);
-        self.policy(policy)
+        self.adjust(policy)
+    }
+
+    #[track_caller]
+    fn adjust(mut self, policy: Policy) -> Self {
+        self.adjusted.note();
+        Self { policy, ..self }
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
