@@ -13,8 +13,8 @@ use axum::{
 use futures_util::stream;
 use tower::ServiceExt;
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Preset, TokenLayer, Tokens, key, scope,
-    testing::ManualClock,
+    ConsumerLayer, Fingerprint, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Preset,
+    TokenLayer, Tokens, key, scope, testing::ManualClock,
 };
 
 use crate::{
