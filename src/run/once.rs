@@ -147,26 +147,31 @@ impl Once {
 
     /// What a duplicate of an ended run gets: the first one's value, or `duplicate-request`; see
     /// [`policy`](Self::policy). A failure that was kept is `handler-failed` in any case.
+    #[track_caller]
     pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
         self.adjust(|policy| policy.on_duplicate(on_duplicate))
     }
 
     /// Whether a duplicate of a running function is refused at once, or waits; see [`Policy::while_running`].
+    #[track_caller]
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
     /// Whether errors are kept too; see [`policy`](Self::policy).
+    #[track_caller]
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
 
     /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    #[track_caller]
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         self.adjust(|policy| policy.after_crash(after_crash))
     }
 
     /// How long a value's JSON may be to be kept; see [`Policy::response_limit`].
+    #[track_caller]
     pub fn response_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.response_limit(bytes))
     }
@@ -179,7 +184,7 @@ impl Once {
     #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
         let policy = self.policy.clone().retention(retention);
-        self.adjust(policy)
+        self.adjust(|_| policy)
     }
 
     /// How long a running function keeps its key without a sign of life; see [`Policy::lease`].
@@ -190,13 +195,7 @@ impl Once {
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         let policy = self.policy.clone().lease(lease);
-        self.adjust(policy)
-    }
-
-    #[track_caller]
-    fn adjust(mut self, policy: Policy) -> Self {
-        self.adjusted.note();
-        Self { policy, ..self }
+        self.adjust(|_| policy)
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
@@ -284,9 +283,11 @@ impl Once {
         RunFuture::new(Task::new(self.engine.clone(), work, running))
     }
 
-    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    #[track_caller]
+    fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        self.adjusted.note();
         let policy = change(self.policy.clone());
-        self.policy(policy)
+        Self { policy, ..self }
     }
 
     fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {
