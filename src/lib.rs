@@ -67,8 +67,8 @@
 //! [the refusals](guide::refusals).
 //!
 //! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation
-//! overlap. [`Operation::lost`] tells the slower one. What must not happen twice even then needs a guard where it
-//! happens, such as a unique key in the database.
+//! overlap. [`Operation::is_lost`] tells the slower one, if it asks right before its effect. What must not happen twice even
+//! then needs a guard where it happens, such as a unique key in the database.
 //!
 //! An answer is read to its end before its client gets any of it, so that it can be kept. A `text/event-stream` is passed on
 //! as it comes and not kept; for other streams see [`Operation::stream`] and [`Policy::stream_after`].

@@ -7,7 +7,7 @@ use super::{
     settings::{Settings, Taken},
 };
 use crate::{
-    engine::{Engine, Permanent},
+    engine::{Adjusted, Engine, Permanent},
     store::{Store, TransactionalStore},
     value::{Fingerprint, Policy, Refusal},
 };
@@ -147,6 +147,7 @@ impl<M> ConsumerLayer<M> {
             settings: Settings {
                 engine: Arc::new(engine),
                 policy: Policy::replay(),
+                adjusted: Adjusted::default(),
                 attempts: None,
                 attached: false,
                 disabled: false,

@@ -159,29 +159,35 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.attempts = Some(attempts))
     }
 
-    /// All axes at once, with times. It replaces what was set before.
+    /// All axes at once, with times. It replaces what was set before, a lease or a retention too: call it first. A call that
+    /// replaces what a call before it has set is a warning, unless it is one on a clone.
     ///
     /// Of its axes, `on_duplicate` says nothing here, and `while_running` only whether to wait. With [`Policy::window`] the
     /// [fingerprint](Self::fingerprint) does not count: whatever comes with the same key in that time is acknowledged and not
     /// handled. Of `keep`,
     /// [`Keep::Everything`] keeps errors too; the others, which judge an HTTP answer, keep what was handled, and those errors
     /// that are [permanent](Self::permanent_errors). The limits are for HTTP.
-    pub fn policy(self, policy: Policy) -> Self {
+    #[track_caller]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.settings.adjusted.replace();
         self.with(|settings| settings.policy = policy)
     }
 
     /// Whether a duplicate of a running message is told so at once, or waits; see [`Policy::while_running`].
+    #[track_caller]
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
     /// Whether errors are kept too, by [`Keep::Everything`]: one that is kept is one for good. For some of them, see
     /// [`permanent_errors`](Self::permanent_errors).
+    #[track_caller]
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
 
     /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    #[track_caller]
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         self.adjust(|policy| policy.after_crash(after_crash))
     }
@@ -195,7 +201,7 @@ impl<M> ConsumerLayer<M> {
     #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
         let policy = self.settings.policy.clone().retention(retention);
-        self.policy(policy)
+        self.adjust(|_| policy)
     }
 
     /// How long a running message keeps its key without a sign of life; see [`Policy::lease`].
@@ -206,13 +212,14 @@ impl<M> ConsumerLayer<M> {
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         let policy = self.settings.policy.clone().lease(lease);
-        self.policy(policy)
+        self.adjust(|_| policy)
     }
 
     /// How long a message that is given back should stay away. Default: 1 second.
     ///
     /// After a failure it doubles with each attempt, up to a minute; where another one runs, it is no longer than what is
     /// left of its lease.
+    #[track_caller]
     pub fn retry_after(self, retry_after: Duration) -> Self {
         self.adjust(|policy| policy.retry_after(retry_after))
     }
@@ -277,7 +284,9 @@ impl<M> ConsumerLayer<M> {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
 
-    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    #[track_caller]
+    fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        self.settings.adjusted.note();
         self.with(|settings| settings.policy = change(settings.policy.clone()))
     }
 

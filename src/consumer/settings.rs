@@ -3,7 +3,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 #[cfg(feature = "json")]
 use crate::extract::fingerprint_of_value;
 use crate::{
-    engine::{Engine, Permanent},
+    engine::{Adjusted, Engine, Permanent},
     exchange::Operation,
     value::{Claim, Fingerprint, KeyError, Policy, RecordKey, Refusal, is_blank},
 };
@@ -15,6 +15,7 @@ pub(super) type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
 pub(super) struct Settings<M> {
     pub(super) engine: Arc<Engine>,
     pub(super) policy: Policy,
+    pub(super) adjusted: Adjusted,
     pub(super) attempts: Option<u32>,
     pub(super) attached: bool,
     /// Nothing is protected.
@@ -60,6 +61,7 @@ impl<M> Clone for Settings<M> {
         Self {
             engine: self.engine.clone(),
             policy: self.policy.clone(),
+            adjusted: self.adjusted.clone(),
             attempts: self.attempts,
             attached: self.attached,
             disabled: self.disabled,

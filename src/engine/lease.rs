@@ -36,6 +36,7 @@ impl<'a> Run<'a> {
         granted: Granted,
         sent: Instant,
     ) -> Self {
+        work.hold_until(sent.checked_add(claim.lease));
         Self { engine, work, key, claim, granted, renewed: sent, ending: false, transaction: None }
     }
 
@@ -84,6 +85,7 @@ impl<'a> Run<'a> {
             match bounded(self.engine.store.renew(self.key, self.claim), limit).await {
                 Ok(Renewed::Done) => {
                     self.renewed = sent;
+                    self.work.hold_until(sent.checked_add(lease));
                     self.work.set_overdue(false);
                     next = sent + lease / 3;
                 }

@@ -3,6 +3,7 @@
 //! The engine knows neither HTTP nor any store, so that requests, messages and plain functions share one set of
 //! guarantees.
 
+mod adjusted;
 mod admit;
 mod bounded;
 mod finish;
@@ -30,6 +31,7 @@ use crate::{
 
 pub use self::leftovers::Leftovers;
 pub(crate) use self::{
+    adjusted::Adjusted,
     admit::{Admission, Ask},
     finish::{Ending, How},
     lease::Run,

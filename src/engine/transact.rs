@@ -30,6 +30,8 @@ impl Engine {
                     let (attempt, takeover) = (granted.attempt, granted.takeover);
                     self.report(&Event::Claimed { key, attempt, takeover });
                     let run = Run::new(self, work, key, claim, granted, sent);
+                    // Nobody has it before the transaction ends.
+                    work.hold_until(None);
                     return Admission::Run(Run { transaction: Some(transaction), ..run });
                 }
                 Ok(Entered::Refused(Claimed::Running { left, .. })) => {

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU8, Ordering},
 };
 
-use tokio::{runtime::Handle, sync::Notify};
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use super::Party;
 use crate::value::{RecordKey, Wishes};
@@ -27,6 +27,8 @@ pub(crate) struct Work {
     leftover: AtomicBool,
     overdue: AtomicBool,
     lost: AtomicBool,
+    /// When the lease ends if it is not renewed; `None` if there is none to renew.
+    held_until: Mutex<Option<Instant>>,
     request_broken: AtomicBool,
     changed: Notify,
     wishes: Mutex<Wishes>,
@@ -42,6 +44,7 @@ impl Work {
             leftover: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            held_until: Mutex::new(None),
             request_broken: AtomicBool::new(false),
             changed: Notify::new(),
             wishes: Mutex::new(Wishes::default()),
@@ -118,11 +121,22 @@ impl Work {
         self.overdue.load(Ordering::Acquire)
     }
 
+    /// Says until when the claim is nobody else's for certain.
+    pub(super) fn hold_until(&self, end: Option<Instant>) {
+        *self.held_until.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    }
+
+    /// The claim is known to be lost, or may be: the time without a renewal counts, also if nobody has looked at it.
+    pub(crate) fn may_be_lost(&self) -> bool {
+        let held_until = || *self.held_until.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_lost() || self.is_overdue() || held_until().is_some_and(|end| end <= Instant::now())
+    }
+
     /// Resolves when the claim is lost or overdue.
     pub(crate) async fn lost(&self) {
         loop {
             let changed = self.changed.notified();
-            if self.is_lost() || self.overdue.load(Ordering::Acquire) {
+            if self.may_be_lost() {
                 return;
             }
             changed.await;

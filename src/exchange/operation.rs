@@ -172,10 +172,44 @@ impl Operation {
         self.started.granted.takeover
     }
 
+    /// Returns whether the claim may be another's by now: it is known to be lost, or its lease has run out without a
+    /// renewal, as after a time in which the process stood still or did not reach its store.
+    ///
+    /// Ask it right before an effect that cannot be taken back, above all
+    /// [at most once](crate::Policy::at_most_once): somebody may have found the record abandoned and released it. A handler
+    /// that has not acted yet and [discards](Self::discard) its answer then leaves the operation to the next try:
+    ///
+    /// ```
+    /// use axum::{Router, http::StatusCode, routing::post};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation, Policy};
+    /// # async fn look_up_the_account() {}
+    /// # async fn charge(_key: &str) -> StatusCode { StatusCode::CREATED }
+    ///
+    /// async fn pay(operation: Operation) -> StatusCode {
+    ///     look_up_the_account().await;
+    ///     if operation.is_lost() {
+    ///         operation.discard();
+    ///         return StatusCode::SERVICE_UNAVAILABLE;
+    ///     }
+    ///     charge(&operation.child_key("charge")).await
+    /// }
+    ///
+    /// let layer = IdempotencyLayer::new(MemoryStore::new()).policy(Policy::at_most_once());
+    /// let app: Router = Router::new().route("/payments", post(pay).layer(layer));
+    /// # drop(app);
+    /// ```
+    ///
+    /// It is `false` in the layer's transaction, whose commit fails if the database has ended it. What may be late even
+    /// between this answer and the effect needs a guard where the effect is, such as a unique number.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.work.may_be_lost()
+    }
+
     /// Resolves when the claim is lost to another, or when its lease has run out without a renewal, so that it may be.
     ///
     /// It never resolves while all is well; use it in a `select!` to stop work that another may be doing too. It may be
-    /// dropped at any time.
+    /// dropped at any time. Right before an effect, ask [`is_lost`](Self::is_lost).
     pub async fn lost(&self) {
         self.work.lost().await;
     }

@@ -1,11 +1,11 @@
-use std::{panic::Location, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use super::Preset;
 use crate::{
-    engine::{Engine, Leftovers, WaitingBodies},
+    engine::{Adjusted, Engine, Leftovers, WaitingBodies},
     exchange::{Exchange, FailOpen, Idempotency, Scoping, protectable},
     extract::{
         Credential, Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor,
@@ -71,19 +71,11 @@ use crate::{
 ///
 /// Inside a Tokio runtime with its timer on. Work whose client leaves goes on in that runtime: see
 /// [`leftovers`](Self::leftovers).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
     pub(super) exchange: Arc<Exchange>,
-    /// Where a call has changed the policy that `policy` would replace.
-    pub(super) adjusted: Option<&'static Location<'static>>,
-}
-
-/// A clone is a new base: whoever gives it another policy means to.
-impl Clone for IdempotencyLayer {
-    fn clone(&self) -> Self {
-        Self::of(self.exchange.clone())
-    }
+    pub(super) adjusted: Adjusted,
 }
 
 impl IdempotencyLayer {
@@ -107,7 +99,7 @@ impl IdempotencyLayer {
     }
 
     fn of(exchange: Arc<Exchange>) -> Self {
-        Self { exchange, adjusted: None }
+        Self { exchange, adjusted: Adjusted::default() }
     }
 
     /// Everything that a platform or a convention asks for, in one call. Later calls adjust it.
@@ -315,7 +307,7 @@ impl IdempotencyLayer {
 
     #[track_caller]
     pub(super) fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
-        self.adjusted = Some(Location::caller());
+        self.adjusted.note();
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
     }
 

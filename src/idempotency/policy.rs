@@ -1,6 +1,6 @@
 //! The policy, as a whole and by its parts.
 
-use std::{panic::Location, time::Duration};
+use std::time::Duration;
 
 use super::IdempotencyLayer;
 use crate::value::{AfterCrash, Keep, OnDuplicate, Policy, WhileRunning};
@@ -13,9 +13,7 @@ impl IdempotencyLayer {
     /// may well want a policy of its own.
     #[track_caller]
     pub fn policy(mut self, policy: Policy) -> Self {
-        if let Some(adjusted) = self.adjusted.take() {
-            warn_of_replaced(adjusted, Location::caller());
-        }
+        self.adjusted.replace();
         self.with(|exchange| exchange.policy = policy)
     }
 
@@ -84,16 +82,3 @@ impl IdempotencyLayer {
         self.adjust(|policy| policy.response_limit(bytes))
     }
 }
-
-#[cfg(feature = "tracing")]
-fn warn_of_replaced(adjusted: &Location<'_>, replaced: &Location<'_>) {
-    tracing::warn!(
-        %adjusted,
-        %replaced,
-        "`policy(..)` has replaced what a call before it set, such as a lease or a retention: call `policy(..)` first, and adjust \
-         it afterwards"
-    );
-}
-
-#[cfg(not(feature = "tracing"))]
-fn warn_of_replaced(_: &Location<'_>, _: &Location<'_>) {}

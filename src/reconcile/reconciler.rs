@@ -22,11 +22,15 @@ use crate::value::nonzero;
 use crate::{
     Policy, RecordKey, Secret, StoreError, StoreErrorKind,
     engine::Engine,
-    store::{Filter, Operator},
+    store::{Filter, Operator, Record},
 };
 
 /// How many records are asked of the store at a time.
 const PAGE: usize = 100;
+
+/// For how many leases a record is left alone, and for how long if nothing is known of its lease.
+const LEASES: u32 = 10;
+const UNTOLD: Duration = Duration::from_secs(5 * 60);
 
 /// Finds what was begun and never ended, and asks the application about it.
 ///
@@ -73,7 +77,7 @@ const PAGE: usize = 100;
 pub struct Reconciler {
     pub(super) desk: Desk,
     only: Option<Arc<Only>>,
-    grace: Duration,
+    grace: Option<Duration>,
     pub(super) concurrency: usize,
     pub(super) dry_run: bool,
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -119,7 +123,7 @@ impl Reconciler {
                 left: Arc::default(),
             },
             only: None,
-            grace: minutes(5),
+            grace: None,
             concurrency: 4,
             dry_run: false,
             #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -132,15 +136,17 @@ impl Reconciler {
         Self { only: Some(Arc::new(only)), ..self }
     }
 
-    /// Sets how long a lease must have lapsed before its record is asked about. Default: five minutes, ten leases of the
-    /// default length.
+    /// Sets how long a lease must have lapsed before its record is asked about. Default: ten times the
+    /// [lease](crate::store::Record::lease) of the record; five minutes if its store does not tell the lease.
     ///
     /// A runner that has lost its store cannot renew its lease, and may be about to act all the same. If its record is
-    /// released meanwhile, the operation runs twice, at most once or not. So wait for as long as a runner may go on: take
-    /// ten leases of the routes at least, and let handlers ask [`Operation::lost`](crate::Operation::lost) right before
-    /// their effect.
+    /// released meanwhile, the operation runs twice, at most once or not. So wait for as long as a runner may go on, and let
+    /// handlers ask [`Operation::is_lost`](crate::Operation::is_lost) right before their effect.
+    ///
+    /// A record that may be taken over is there for ten leases from its last renewal, or for its route's retention if that
+    /// is longer. If the retention is short, take a shorter grace, or nothing is left to ask about.
     pub fn grace(self, grace: Duration) -> Self {
-        Self { grace, ..self }
+        Self { grace: Some(grace), ..self }
     }
 
     /// How many records are in the application's hands at once, from this reconciler. Default: 4.
@@ -249,6 +255,10 @@ impl Reconciler {
         .await;
     }
 
+    fn grace_of(&self, record: &Record) -> Duration {
+        self.grace.unwrap_or(if record.lease.is_zero() { UNTOLD } else { record.lease.saturating_mul(LEASES) })
+    }
+
     async fn sweep(&self, stopping: &AtomicBool) -> Result<Sweep, StoreError> {
         let (mut sweep, mut tasks, mut seen) = (Sweep::default(), JoinSet::new(), HashSet::new());
         let mut after = None;
@@ -262,7 +272,7 @@ impl Reconciler {
             for entry in page.entries.into_iter().filter(|entry| !is_own(&entry.key)) {
                 let secret = self.desk.engine.secret.clone();
                 let abandoned = Abandoned { entry, dry_run: self.dry_run, secret };
-                if abandoned.record().lapsed_for < self.grace
+                if abandoned.record().lapsed_for < self.grace_of(abandoned.record())
                     || self.only.as_ref().is_some_and(|only| !only(&abandoned))
                 {
                     continue;

@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Engine, Errand, Leftovers, Permanent, Task, Work},
+    engine::{Adjusted, Engine, Errand, Leftovers, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
     value::{
@@ -72,6 +72,7 @@ use crate::{
 pub struct Once {
     engine: Arc<Engine>,
     policy: Policy,
+    adjusted: Adjusted,
     name: Arc<str>,
     scope: Option<Arc<str>>,
     fingerprint: Fingerprint,
@@ -98,6 +99,7 @@ impl Once {
         Self {
             engine: Arc::new(engine),
             policy: Policy::replay(),
+            adjusted: Adjusted::default(),
             name: name.into(),
             scope: None,
             fingerprint: Fingerprint::OFF,
@@ -118,7 +120,8 @@ impl Once {
         Self { fingerprint, ..self }
     }
 
-    /// All axes at once, with times and limits.
+    /// All axes at once, with times and limits. It replaces what was set before, a lease or a retention too: call it first. A
+    /// call that replaces what a call before it has set is a warning, unless it is one on a clone.
     ///
     /// An answer of one's own ([`OnDuplicate::Respond`](crate::OnDuplicate), [`WhileRunning::Respond`] and
     /// [`WhileRunning::WaitThenRespond`], which still waits) is for HTTP, and so is
@@ -126,7 +129,9 @@ impl Once {
     /// `request-in-progress`. With [`Policy::window`] the [fingerprint](Self::fingerprint) does not count. Of [`Keep`](crate::Keep), `Everything` keeps errors too; the others, which judge an
     /// HTTP answer, keep values, and those errors that are [permanent](Self::permanent_errors). The response limit is for the
     /// value's JSON.
-    pub fn policy(self, policy: Policy) -> Self {
+    #[track_caller]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.adjusted.replace();
         Self { policy, ..self }
     }
 
@@ -142,26 +147,31 @@ impl Once {
 
     /// What a duplicate of an ended run gets: the first one's value, or `duplicate-request`; see
     /// [`policy`](Self::policy). A failure that was kept is `handler-failed` in any case.
+    #[track_caller]
     pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
         self.adjust(|policy| policy.on_duplicate(on_duplicate))
     }
 
     /// Whether a duplicate of a running function is refused at once, or waits; see [`Policy::while_running`].
+    #[track_caller]
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
     /// Whether errors are kept too; see [`policy`](Self::policy).
+    #[track_caller]
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
 
     /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    #[track_caller]
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         self.adjust(|policy| policy.after_crash(after_crash))
     }
 
     /// How long a value's JSON may be to be kept; see [`Policy::response_limit`].
+    #[track_caller]
     pub fn response_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.response_limit(bytes))
     }
@@ -174,7 +184,7 @@ impl Once {
     #[track_caller]
     pub fn retention(self, retention: Duration) -> Self {
         let policy = self.policy.clone().retention(retention);
-        self.policy(policy)
+        self.adjust(|_| policy)
     }
 
     /// How long a running function keeps its key without a sign of life; see [`Policy::lease`].
@@ -185,7 +195,7 @@ impl Once {
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         let policy = self.policy.clone().lease(lease);
-        self.policy(policy)
+        self.adjust(|_| policy)
     }
 
     /// How long the store may take for an answer. Default: 5 seconds.
@@ -273,9 +283,11 @@ impl Once {
         RunFuture::new(Task::new(self.engine.clone(), work, running))
     }
 
-    fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
+    #[track_caller]
+    fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        self.adjusted.note();
         let policy = change(self.policy.clone());
-        self.policy(policy)
+        Self { policy, ..self }
     }
 
     fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {

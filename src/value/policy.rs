@@ -128,6 +128,9 @@ impl Policy {
     ///
     /// What a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at least. Answers are
     /// kept for 30 days too: "at most once" holds for the retention, and after it the same key runs again.
+    ///
+    /// A runner that stood still past its lease, or lost its store, may find its record released, by a reconciler or by
+    /// hand. So a handler asks [`Operation::is_lost`](crate::Operation::is_lost) right before its effect.
     pub fn at_most_once() -> Self {
         Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never).retention(UNRECONCILED)
     }
@@ -339,6 +342,7 @@ pub enum AfterCrash {
     RunAgain,
     /// It does not run again: 409 `outcome-unknown` until somebody finds out how it ended. The record is kept for 30 days, or
     /// for the [retention](Policy::retention) if that is longer; after that the same key runs again.
+    /// Handlers ask [`Operation::is_lost`](crate::Operation::is_lost) right before their effect.
     Never,
 }
 

@@ -45,6 +45,8 @@ pub struct Record {
     pub at_most_once: bool,
     /// The last claim was a takeover.
     pub takeover: bool,
+    /// Running: how long the lease is that its claim asked for, or its last renewal. Otherwise zero.
+    pub lease: Duration,
     /// Running: what is left of the lease; zero where it has lapsed. Otherwise zero.
     pub lease_left: Duration,
     /// Running: how long ago the lease lapsed; zero if it is alive. Otherwise zero.
@@ -80,6 +82,7 @@ impl Record {
             origin: Origin::NONE,
             at_most_once: false,
             takeover: false,
+            lease: Duration::ZERO,
             lease_left: Duration::ZERO,
             lapsed_for: Duration::ZERO,
             created: SystemTime::UNIX_EPOCH,
@@ -117,6 +120,7 @@ impl fmt::Debug for Record {
             .field("origin", &self.origin)
             .field("at_most_once", &self.at_most_once)
             .field("takeover", &self.takeover)
+            .field("lease", &self.lease)
             .field("lease_left", &self.lease_left)
             .field("lapsed_for", &self.lapsed_for)
             .field("created", &self.created)

@@ -184,18 +184,18 @@ async fn a_copy_that_was_made_slowly_ends_before_its_record() {
     assert!(copy.expires_in < record.expires_in, "{copy:?} {record:?}");
 }
 
-/// The process stands still for a minute over an answer, of the front's claim or of the record behind: no copy is made that
-/// would answer in the place of the record that has come meanwhile.
+/// The process stands still for a minute over an answer, of the front's claim or of the record behind, or before it sends
+/// the copy: none is made that would answer in the place of the record that has come meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_a_stall_has_made_old_is_none() {
-    for over in [Over::Claim, Over::Inspect] {
+    for over in [Over::Claim, Over::Inspect, Over::Settle] {
         let clock = ManualClock::new();
         let (front, behind) = (Stalling::new(&clock), Stalling::new(&clock));
         let store = Front::new(front.clone(), behind.clone());
         settled(&store, &key(), "first", 30 * SECOND).await;
         clock.advance(25 * SECOND);
         match over {
-            Over::Claim => front.stall(over),
+            Over::Claim | Over::Settle => front.stall(over),
             Over::Inspect => behind.stall(over),
         }
         replays(&store, &key(), "first").await;

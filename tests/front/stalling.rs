@@ -14,14 +14,18 @@ use tower_idempotency::{
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Whose answer is on the way when the process stands still.
+/// What is on the way when the process stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
+    /// An answer.
     Claim,
+    /// An answer.
     Inspect,
+    /// A settlement that has not been sent.
+    Settle,
 }
 
-/// A store whose process stands still for a minute once an answer has come, so that no timer of the process sees it.
+/// A store whose process stands still for a minute, so that no timer of the process sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stalling {
     pub(crate) inner: MemoryStore,
@@ -35,7 +39,7 @@ impl Stalling {
         Self { inner, clock: clock.clone(), over: Arc::default() }
     }
 
-    /// Stands still over the next answer of this kind.
+    /// Stands still over the next one of this kind.
     pub(crate) fn stall(&self, over: Over) {
         *self.over.lock().unwrap() = Some(over);
     }
@@ -43,12 +47,16 @@ impl Stalling {
     fn then<'a, T: Send + Unpin + 'a>(&'a self, over: Over, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T> {
         StoreFuture::new(async move {
             let answer = answer.await;
-            let stalls = self.over.lock().unwrap().take_if(|stall| *stall == over).is_some();
-            if stalls {
-                self.clock.advance(MINUTE);
-            }
+            self.stand_still(over);
             answer
         })
+    }
+
+    fn stand_still(&self, over: Over) {
+        let stalls = self.over.lock().unwrap().take_if(|stall| *stall == over).is_some();
+        if stalls {
+            self.clock.advance(MINUTE);
+        }
     }
 }
 
@@ -66,6 +74,7 @@ impl Store for Stalling {
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
+        self.stand_still(Over::Settle);
         self.inner.settle(key, settlement)
     }
 

@@ -1,10 +1,14 @@
 //! Operations that must not run twice, whatever becomes of them.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, secs};
+use axum::{Router, routing::post};
+use tower::ServiceExt;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, Leftovers, Policy, StoreErrorKind, StoreVerb,
+    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, Operation, Policy, Reconciler, StoreErrorKind,
+    StoreVerb,
+    reconcile::Resolution,
     store::{Claimant, Finished, Operator, Release, Settlement, State},
 };
 
@@ -164,6 +168,53 @@ async fn a_runner_that_comes_back_after_the_operator_hears_what_was_decided() {
         }
         assert_eq!(first.await.unwrap().line, expected);
     }
+}
+
+/// A runner that cannot renew its lease is about to act when its record is released, and another one acts.
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_asks_before_its_effect_does_not_act_beside_another() {
+    let bench = Bench::with(at_most_once);
+    bench.faults.on(StoreVerb::Renew).hang();
+    let first = bench.send(ask("k").takes(LEASE * 3).ends(End::Acts));
+    bench.until(LEASE * 2).await;
+    let reconciler = Reconciler::new(bench.store.clone(), |_| ready(Resolution::Release)).grace(Duration::ZERO);
+    assert_eq!(reconciler.run_once().await.unwrap().released, 1);
+    assert_eq!(bench.line(ask("k").ends(End::Acts)).await, "201 run 2");
+    assert_eq!(first.await.unwrap().line, "201 run 2, replayed");
+    assert_eq!((bench.handler.runs(), bench.handler.acts.get()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_does_not_act_leaves_it_to_the_next_try() {
+    for (takes, acts, expected) in [(LEASE / 2, 1, "201 run 1"), (LEASE, 0, "503 run 1 refrains")] {
+        let bench = Bench::with(at_most_once);
+        bench.faults.on(StoreVerb::Renew).hang();
+        assert_eq!(bench.line(ask("k").takes(takes).ends(End::Acts)).await, expected);
+        assert_eq!(bench.handler.acts.get(), acts);
+        let again = bench.line(ask("k").ends(End::Acts)).await;
+        assert_eq!(again, if acts == 1 { "201 run 1, replayed" } else { "201 run 2" });
+        assert_eq!(bench.handler.acts.get(), 1);
+    }
+}
+
+/// Nobody has looked at the lease of a process that stood still, and it is lost all the same, until it is renewed.
+#[tokio::test]
+async fn a_process_that_stood_still_sees_that_its_claim_may_be_lost() {
+    let lease = Duration::from_millis(120);
+    let handler = move |operation: Operation| async move {
+        assert!(!operation.is_lost());
+        std::thread::sleep(lease * 2);
+        assert!(operation.is_lost());
+        operation.lost().await;
+        while operation.is_lost() {
+            tokio::time::sleep(lease / 10).await;
+        }
+        "renewed"
+    };
+    let layer = IdempotencyLayer::new(MemoryStore::new()).policy(Policy::at_most_once().lease(lease));
+    let app: Router = Router::new().route("/", post(handler)).layer(layer);
+    let request = http::Request::post("/").header("idempotency-key", "k").body(axum::body::Body::empty()).unwrap();
+    assert_eq!(app.oneshot(request).await.unwrap().status(), 200);
 }
 
 #[tokio::test(start_paused = true)]

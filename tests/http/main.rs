@@ -3,7 +3,7 @@
 
 #[cfg(feature = "axum")]
 mod answers;
-#[cfg(feature = "testing")]
+#[cfg(all(feature = "axum", feature = "testing"))]
 mod at_most_once;
 #[cfg(feature = "testing")]
 mod attempts;

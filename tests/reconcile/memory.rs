@@ -36,7 +36,7 @@ fn key(key: &str) -> RecordKey {
 async fn abandoned(store: &MemoryStore, names: &[&str]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for name in names {
-        let mut claim = Claim::new(LEASE, 100 * MINUTE);
+        let mut claim = Claim::new(LEASE, 1000 * MINUTE);
         claim.at_most_once = true;
         assert!(matches!(store.claim(&key(name), &claim).await.unwrap(), Claimed::Granted(_)));
         claims.push(claim);
@@ -183,23 +183,42 @@ async fn a_dry_run_writes_nothing() {
     assert_eq!(store.stats().await.unwrap(), before);
 }
 
-/// A runner that has lost its store may be about to act: its record is nobody's business for ten leases.
+/// A runner that has lost its store may be about to act: its record is nobody's business for ten leases, however long
+/// they are.
 #[tokio::test(start_paused = true)]
 async fn a_record_is_left_alone_until_its_runner_must_have_ended() {
     let store = MemoryStore::new();
-    abandoned(&store, &["a"]).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
     let reconciler = Reconciler::new(store.clone(), move |abandoned: Abandoned| {
         counted.fetch_add(1, SeqCst);
-        assert!(abandoned.record().lapsed_for >= 10 * LEASE);
+        assert_eq!(abandoned.record().lapsed_for, 10 * abandoned.record().lease);
         ready(Resolution::Release)
     });
+    for (n, lease) in [Duration::from_millis(7), LEASE, 10 * MINUTE].into_iter().enumerate() {
+        let mut claim = Claim::new(lease, 1000 * MINUTE);
+        claim.at_most_once = true;
+        assert!(matches!(store.claim(&key("a"), &claim).await.unwrap(), Claimed::Granted(_)));
+        let due = Instant::now() + 11 * lease;
+        sleep_until(due.checked_sub(Duration::from_millis(1)).unwrap()).await;
+        assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
+        assert_eq!((asked.load(SeqCst), state(&store, "a").await), (n, State::Running));
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 1));
+    }
+}
+
+/// Of a store that does not tell how long a lease is, nothing is known but for how long it has lapsed.
+#[tokio::test(start_paused = true)]
+async fn a_record_whose_lease_is_unknown_is_left_alone_for_five_minutes() {
+    let store = MemoryStore::new();
+    let mut claim = Claim::new(Duration::ZERO, 1000 * MINUTE);
+    claim.at_most_once = true;
+    store.claim(&key("a"), &claim).await.unwrap();
+    let reconciler = Reconciler::new(store.clone(), |_| ready(Resolution::Release));
+    sleep((5 * MINUTE).saturating_sub(Duration::from_millis(1))).await;
     assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
-    sleep(9 * LEASE).await;
-    assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
-    assert_eq!((asked.load(SeqCst), state(&store, "a").await), (0, State::Running));
-    sleep(LEASE).await;
+    sleep(Duration::from_millis(1)).await;
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 1));
 }
 

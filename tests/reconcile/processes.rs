@@ -13,10 +13,10 @@ use std::{
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    MemoryStore, Once, Operation, Payload, Policy, Reconciler,
+    MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey,
     reconcile::{Resolution, Sweep},
     run::RunError,
-    store::{Filter, Operator},
+    store::{Claim, Filter, Operator, State},
 };
 
 use crate::stores::{Shared, connect};
@@ -25,7 +25,7 @@ const LEASE: Duration = Duration::from_millis(600);
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAYMENTS: usize = 9;
 
-on_every_store! { each_is_asked_about_once a_reconciler_that_is_killed }
+on_every_store! { each_is_asked_about_once a_reconciler_that_is_killed a_record_is_left_alone_for_a_while }
 
 /// A process of its own, which ends when this is dropped, as by `kill -9`.
 struct Process(Child);
@@ -174,6 +174,37 @@ async fn each_is_asked_about_once(shared: &Shared) {
             1 => assert_eq!(again, Ok(100)),
             _ => assert!(matches!(again, Err(RunError::Refused(it)) if it.name() == "outcome-unknown")),
         }
+    }
+}
+
+/// For the time that was set, and by default for ten times the lease that the store keeps.
+async fn a_record_is_left_alone_for_a_while(shared: &Shared) {
+    let store = connect(&shared.url).await;
+    let lease = Duration::from_millis(200);
+    let key = |key: &str| RecordKey::new("payments", None, key).unwrap();
+    for (name, grace) in [("set", Some(LEASE)), ("default", None)] {
+        let mut claim = Claim::new(lease, PATIENCE * 2);
+        claim.at_most_once = true;
+        store.claim(&key(name), &claim).await.unwrap();
+        // A renewal begins the lease anew, and the time with it.
+        sleep(lease * 2).await;
+        let renewed = Instant::now();
+        store.renew(&key(name), &claim).await.unwrap();
+        let reconciler = Reconciler::new(store.clone(), |_| std::future::ready(Resolution::Release));
+        let reconciler = if let Some(grace) = grace { reconciler.grace(grace) } else { reconciler };
+        let due = lease + grace.unwrap_or(lease * 10);
+        loop {
+            let looked = Instant::now();
+            if reconciler.run_once().await.unwrap().released == 1 {
+                // The times of a server are whole milliseconds.
+                let after = renewed.elapsed() + Duration::from_millis(10);
+                assert!(after >= due, "{name}: after {after:?}");
+                break;
+            }
+            assert!(looked - renewed < due + PATIENCE, "{name}: it is not asked about");
+            sleep(lease / 10).await;
+        }
+        assert_eq!(store.inspect(&key(name)).await.unwrap().unwrap().state, State::Released);
     }
 }
 

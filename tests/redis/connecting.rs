@@ -8,14 +8,14 @@ use std::{
     thread,
 };
 
-use tower_idempotency::{RedisStore, StoreError, StoreErrorKind};
+use tower_idempotency::{RecordKey, RedisStore, StoreError, StoreErrorKind, store::Store};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span,
 };
 
-use crate::server::Server;
+use crate::{claim, key, server::Server};
 
 /// A server of another version, which knows no more than what it is.
 fn impostor(version: &'static str) -> u16 {
@@ -108,6 +108,56 @@ async fn a_refused_connection_is_called_so() {
             error.to_string().contains("connection refused") && !error.to_string().contains("TLS"),
             "{url}: {error:?}"
         );
+    }
+}
+
+/// What claims come to, once nothing listens there any more. The driver for clusters need not say why a connection does not
+/// come about.
+async fn refused(store: &RedisStore, keys: &[RecordKey], what: &str) {
+    let mut said = String::new();
+    for key in keys.iter().cycle().take(100) {
+        // What was on its way when the server went is another matter.
+        let error = store.claim(key, &claim()).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{what}: {error:?}");
+        assert!(!error.to_string().contains("TLS"), "{what}: {error:?}");
+        said = error.to_string();
+        if said.contains("refused") {
+            println!("{what}: {said}");
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(what.contains("cluster") && said == "the connection to Redis is lost", "{what}: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_gone_refuses_connections() {
+    let keys: Vec<_> = (0..40).map(|n| key(&n.to_string())).collect();
+    let mut server = Server::start(&[]);
+    let store = server.store().await;
+    server.kill();
+    refused(&store, &keys, "one server").await;
+
+    #[cfg(feature = "redis-cluster")]
+    {
+        use crate::cluster::nodes::{Nodes, slot};
+
+        let mut nodes = Nodes::start();
+        let store = nodes.store().await;
+        nodes.forbid_failover();
+        let lost: Vec<_> = keys.iter().filter(|key| nodes.owned_by_first(slot(key))).cloned().collect();
+        nodes.kill_first();
+        refused(&store, &lost, "one server of a cluster").await;
+        nodes.kill_others();
+        refused(&store, &keys, "a cluster").await;
+    }
+
+    #[cfg(feature = "redis-sentinel")]
+    {
+        let mut group = crate::sentinel::group::Group::start().await;
+        let store = RedisStore::connect(&group.url()).await.unwrap();
+        group.servers.iter_mut().for_each(Server::kill);
+        refused(&store, &keys, "a master that sentinels watch").await;
     }
 }
 

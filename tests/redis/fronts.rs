@@ -8,11 +8,11 @@ use std::{
 
 use tower_idempotency::{
     MemoryStore, RedisStore,
-    store::{Front, Operator, Store},
+    store::{Claimed, Front, Operator, Origin, Settlement, State, Store},
     testing::suite,
 };
 
-use crate::{MINUTE, claim, granted, key, replays, server::Server, settlement};
+use crate::{MINUTE, claim, granted, key, replays, server::Server, settlement, torn::Slow};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_in_front_of_redis() {
@@ -34,7 +34,7 @@ async fn redis_in_front_of_another_store() {
 mod before_sqlite {
     use tower_idempotency::{
         RecordKey, SqliteStore,
-        store::{Claimed, Committed, Entered, Origin, TransactionalStore},
+        store::{Committed, Entered, TransactionalStore},
     };
 
     use super::*;
@@ -74,6 +74,39 @@ mod before_sqlite {
             Entered::Refused(claimed) => assert_eq!(claimed, Claimed::Settled(Some("kept".into()), Origin::NONE)),
             entered => panic!("{entered:?}"),
         }
+    }
+}
+
+/// The process stands still after each of the commands by which Redis becomes the front of a record, so that no timer of its
+/// sees it: Redis, by its own clock, takes no copy that would outlive the record.
+#[tokio::test]
+async fn a_copy_that_a_stall_has_made_old_is_none() {
+    let server = Server::start(&[]);
+    let (life, stall, limit) = (Duration::from_secs(2), Duration::from_millis(1500), Duration::from_millis(50));
+    for after in 1..6 {
+        let slow = Slow::to(&server).await;
+        let front = RedisStore::builder().namespace(&after.to_string()).with_connection(slow.clone()).await.unwrap();
+        let behind = MemoryStore::new();
+        let store = Front::new(front, behind.clone()).front_timeout(limit);
+        let first = claim();
+        granted(&behind, &key("a"), &first).await;
+        let began = Instant::now();
+        behind.settle(&key("a"), &Settlement::new(first.claimant, Some("first".into()), life)).await.unwrap();
+        slow.after(after, async move { std::thread::sleep(stall) });
+        assert_eq!(
+            store.claim(&key("a"), &claim()).await.unwrap(),
+            Claimed::Settled(Some("first".into()), Origin::NONE)
+        );
+        // On another connection, on which nobody stands still.
+        let seen = server.store().await.namespace(&after.to_string());
+        if let Some(copy) = seen.inspect(&key("a")).await.unwrap().filter(|copy| copy.state == State::Settled) {
+            assert!(began.elapsed() + copy.expires_in <= life, "after {after} commands: {copy:?}");
+        }
+        tokio::time::sleep(life.saturating_sub(began.elapsed()) + limit).await;
+        let second = claim();
+        granted(&behind, &key("a"), &second).await;
+        behind.settle(&key("a"), &settlement(&second)).await.unwrap();
+        replays(&store, &key("a")).await;
     }
 }
 

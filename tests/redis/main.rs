@@ -13,6 +13,7 @@ mod load;
 mod losses;
 mod moving;
 mod outages;
+mod ownership;
 mod proxy;
 mod records;
 mod refusing;

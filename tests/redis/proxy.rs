@@ -42,7 +42,8 @@ impl Link {
         tokio::spawn(async move {
             loop {
                 let mut here = listener.accept().await.unwrap().0;
-                let mut there = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                // The server may have ended.
+                let Ok(mut there) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
                 let mut silenced = silenced.subscribe();
                 tokio::spawn(async move {
                     let silent = async { drop(silenced.changed().await) };
@@ -55,6 +56,10 @@ impl Link {
             }
         });
         link
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(crate) fn url(&self) -> String {

@@ -10,10 +10,10 @@ use tower_idempotency::{IdempotencyLayer, RedisStore};
 use crate::{proxy::Link, server::Server};
 
 /// How soon a route is to be back.
-const SOON: Duration = Duration::from_secs(1);
+pub(crate) const SOON: Duration = Duration::from_secs(1);
 
 /// As many tests run beside one another, a second is not always a second.
-const LENIENCY: Duration = Duration::from_millis(500);
+pub(crate) const LENIENCY: Duration = Duration::from_millis(500);
 
 pub(crate) fn app(store: &RedisStore, store_timeout: Duration, lease: Duration) -> Router {
     let layer = IdempotencyLayer::new(store.clone()).store_timeout(store_timeout).lease(lease);

@@ -40,13 +40,24 @@ type Meanwhile = Arc<Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>>;
 
 /// Once, after so many commands of any kind, something else happens before the next one is sent.
 #[derive(Clone)]
-struct Slow {
+pub(crate) struct Slow {
     connection: MultiplexedConnection,
     after: Arc<AtomicUsize>,
     meanwhile: Meanwhile,
 }
 
 impl Slow {
+    pub(crate) async fn to(server: &Server) -> Self {
+        let client = redis::Client::open(server.url()).unwrap();
+        let connection = client.get_multiplexed_async_connection().await.unwrap();
+        Self { connection, after: Arc::default(), meanwhile: Meanwhile::default() }
+    }
+
+    pub(crate) fn after(&self, commands: usize, meanwhile: impl Future<Output = ()> + Send + 'static) {
+        *self.meanwhile.lock().unwrap() = Some(Box::pin(meanwhile));
+        self.after.store(commands, Relaxed);
+    }
+
     async fn send(&mut self, command: &Cmd) -> redis::RedisResult<Value> {
         let answer = self.connection.req_packed_command(command).await;
         if self.after.fetch_sub(1, Relaxed) == 1 {
@@ -91,19 +102,13 @@ impl ConnectionLike for Slow {
 /// Settles a claim while another process is at so many commands of looking at it.
 async fn settled_meanwhile(server: &Server, name: &str, after: usize) -> RedisStore {
     let runner = server.store().await;
-    let client = redis::Client::open(server.url()).unwrap();
-    let slow = Slow {
-        connection: client.get_multiplexed_async_connection().await.unwrap(),
-        after: Arc::default(),
-        meanwhile: Meanwhile::default(),
-    };
+    let slow = Slow::to(server).await;
     let other = RedisStore::builder().with_connection(slow.clone()).await.unwrap();
     let (name, first) = (key(name), once());
     granted(&runner, &name, &first).await;
-    *slow.meanwhile.lock().unwrap() = Some(Box::pin(async move {
+    slow.after(after, async move {
         runner.settle(&name, &paid(&first)).await.unwrap();
-    }));
-    slow.after.store(after, Relaxed);
+    });
     other
 }
 
@@ -143,17 +148,21 @@ async fn an_operator_never_sees_it_abandoned() {
 async fn no_duplicate_under_load_hears_of_an_unknown_outcome() {
     let server = Server::start(&[]);
     let (runner, other) = (server.store().await, server.store().await);
-    let (asked, unknown, ended) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let [running_yet, settled, unknown] = [const { AtomicUsize::new(0) }; 3];
+    let ended = AtomicBool::new(false);
     let current = Mutex::new(RecordKey::new("/pay", None, "none").unwrap());
     let asking = async {
         while !ended.load(Relaxed) {
             let key = current.lock().unwrap().clone();
             let claims = (0..400).map(|_| async { other.claim(&key, &once()).await.unwrap() });
             for claimed in join_all(claims).await {
-                asked.fetch_add(1, Relaxed);
-                if claimed == Claimed::OutcomeUnknown {
-                    unknown.fetch_add(1, Relaxed);
-                }
+                let count = match claimed {
+                    Claimed::Running { .. } => &running_yet,
+                    Claimed::Settled(..) => &settled,
+                    Claimed::OutcomeUnknown => &unknown,
+                    _ => continue,
+                };
+                count.fetch_add(1, Relaxed);
             }
         }
     };
@@ -175,6 +184,9 @@ async fn no_duplicate_under_load_hears_of_an_unknown_outcome() {
         ended.store(true, Relaxed);
     };
     tokio::join!(asking, running);
-    println!("{} duplicates", asked.load(Relaxed));
-    assert_eq!(unknown.load(Relaxed), 0, "of {}", asked.load(Relaxed));
+    let [running_yet, settled, unknown] = [running_yet, settled, unknown].map(AtomicUsize::into_inner);
+    println!("{running_yet} found it running, {settled} settled");
+    // Or nobody would have come at the moment in question.
+    assert!(running_yet > 1000 && settled > 1000, "{running_yet} found it running, {settled} settled");
+    assert_eq!(unknown, 0, "beside {running_yet} and {settled}");
 }

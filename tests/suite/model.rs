@@ -47,6 +47,7 @@ pub(crate) struct Row {
     pub(crate) trace: Option<TraceContext>,
     pub(crate) at_most_once: bool,
     pub(crate) takeover: bool,
+    pub(crate) lease: Duration,
     pub(crate) lease_ends: u64,
     pub(crate) expires: u64,
     pub(crate) created: u64,
@@ -121,6 +122,7 @@ impl Model {
             trace: claim.trace,
             at_most_once: claim.at_most_once,
             takeover: granted.takeover,
+            lease: claim.lease,
             lease_ends: later(now, claim.lease),
             expires: later(now, claim.lease.max(claim.horizon)),
             created: before.map_or(now, |row| row.created),
@@ -215,7 +217,10 @@ impl Row {
         record.trace = self.trace;
         record.at_most_once = self.at_most_once;
         record.takeover = self.takeover;
-        record.lease_left = if self.state == State::Running { left(self.lease_ends) } else { Duration::ZERO };
+        let running = |time| if self.state == State::Running { time } else { Duration::ZERO };
+        record.lease = running(self.lease);
+        record.lease_left = running(left(self.lease_ends));
+        record.lapsed_for = running(Duration::from_millis(now.saturating_sub(self.lease_ends)));
         record.created = time(self.created);
         record.settled = self.settled.map(time);
         record.expires_in = left(self.expires);
@@ -262,6 +267,7 @@ impl Store for Model {
             trace: None,
             at_most_once: false,
             takeover: false,
+            lease: Duration::ZERO,
             lease_ends: 0,
             expires,
             created: now,

@@ -280,6 +280,7 @@ impl Entry {
         let left = |until: Moment| Duration::from_millis(until.ms().saturating_sub(now));
         let time = |moment: Moment| SystemTime::UNIX_EPOCH + Duration::from_millis(moment.ms());
         let (state, marks) = (self.state(), self.marks());
+        let running = |time| if state == State::Running { time } else { Duration::ZERO };
         Record {
             fingerprint: self.fingerprint,
             caller: marks.caller,
@@ -288,12 +289,9 @@ impl Entry {
             origin: marks.origin,
             at_most_once: self.flags & AT_MOST_ONCE != 0,
             takeover: self.flags & TAKEOVER != 0,
-            lease_left: if state == State::Running { left(self.mark) } else { Duration::ZERO },
-            lapsed_for: Duration::from_millis(if state == State::Running {
-                now.saturating_sub(self.mark.ms())
-            } else {
-                0
-            }),
+            lease: running(Duration::from_millis(marks.lease)),
+            lease_left: running(left(self.mark)),
+            lapsed_for: running(Duration::from_millis(now.saturating_sub(self.mark.ms()))),
             created: time(self.created),
             settled: (state == State::Settled).then(|| time(self.mark)),
             expires_in: left(self.expires),

@@ -2,13 +2,20 @@ use std::{iter, sync::Arc};
 
 use crate::value::{Caller, Claim, Granted, Origin, SecretNumber, TraceContext};
 
+use super::clock::millis;
+
 const KEY: u16 = (1 << 10) - 1;
 const CALLER: u16 = 1 << 10;
 const SECRET: u16 = 1 << 11;
 const ORIGIN: u16 = 1 << 12;
 const TRACE: u16 = 1 << 13;
+const LEASE: u16 = 1 << 14;
 
 const SECRET_BYTES: usize = 4;
+const LEASE_BYTES: usize = 8;
+
+/// The lease of most records, in milliseconds.
+const USUAL_LEASE: u64 = 30_000;
 
 /// Says how the text of an entry is divided: the key, then those of the marks that differ from nothing, then a payload.
 ///
@@ -23,19 +30,33 @@ pub(super) struct Marks {
     pub(super) secret: SecretNumber,
     pub(super) origin: Origin,
     pub(super) trace: Option<TraceContext>,
+    /// How long it is, in milliseconds.
+    pub(super) lease: u64,
 }
 
 impl Marks {
-    const NONE: Self = Self { caller: Caller::NONE, secret: SecretNumber::NONE, origin: Origin::NONE, trace: None };
+    const NONE: Self = Self {
+        caller: Caller::NONE,
+        secret: SecretNumber::NONE,
+        origin: Origin::NONE,
+        trace: None,
+        lease: USUAL_LEASE,
+    };
 
     pub(super) fn of(claim: &Claim, granted: &Granted) -> Self {
-        Self { caller: claim.caller, secret: claim.secret, origin: granted.origin, trace: claim.trace }
+        Self {
+            caller: claim.caller,
+            secret: claim.secret,
+            origin: granted.origin,
+            trace: claim.trace,
+            lease: millis(claim.lease),
+        }
     }
 
     /// Puts the marks behind a key.
     pub(super) fn write(&self, key: &[u8]) -> (Layout, Arc<[u8]>) {
         let mut layout = Layout::of_key(key);
-        let mut bytes = [0; Caller::LENGTH + SECRET_BYTES + Caller::LENGTH + SECRET_BYTES + TraceContext::LENGTH];
+        let mut bytes = [0; 2 * (Caller::LENGTH + SECRET_BYTES) + TraceContext::LENGTH + LEASE_BYTES];
         let mut end = 0;
         let mut put = |flag: u16, part: &[u8]| {
             layout.0 |= flag;
@@ -55,6 +76,9 @@ impl Marks {
         if let Some(trace) = self.trace {
             put(TRACE, &trace.to_bytes());
         }
+        if self.lease != USUAL_LEASE {
+            put(LEASE, &self.lease.to_be_bytes());
+        }
         (layout, join(key, &bytes[..end]))
     }
 
@@ -65,6 +89,7 @@ impl Marks {
             (self.secret != SecretNumber::NONE, SECRET_BYTES),
             (self.origin != Origin::new(self.caller, self.secret), Caller::LENGTH + SECRET_BYTES),
             (self.trace.is_some(), TraceContext::LENGTH),
+            (self.lease != USUAL_LEASE, LEASE_BYTES),
         ];
         parts.into_iter().map(|(there, length)| if there { length } else { 0 }).sum()
     }
@@ -88,6 +113,7 @@ impl Layout {
             + part(SECRET, SECRET_BYTES)
             + part(ORIGIN, Caller::LENGTH + SECRET_BYTES)
             + part(TRACE, TraceContext::LENGTH)
+            + part(LEASE, LEASE_BYTES)
     }
 
     pub(super) fn marks(self, text: &[u8]) -> Marks {
@@ -102,7 +128,9 @@ impl Layout {
             (Some(caller), Some(secret)) => Origin::new(caller, number(secret)),
             _ => Origin::new(caller, secret),
         };
-        Marks { caller, secret, origin, trace: self.read(TRACE, &mut rest).map(TraceContext::from_bytes) }
+        let trace = self.read(TRACE, &mut rest).map(TraceContext::from_bytes);
+        let lease = self.read(LEASE, &mut rest).map_or(USUAL_LEASE, u64::from_be_bytes);
+        Marks { caller, secret, origin, trace, lease }
     }
 
     fn read<const N: usize>(self, flag: u16, rest: &mut &[u8]) -> Option<[u8; N]> {
@@ -148,12 +176,13 @@ mod tests {
     fn marks_are_read_as_they_were_written() {
         let callers = [Caller::NONE, Caller::from_parts(1, [7; 16]), Caller::from_parts(2, [0; 16])];
         let secrets = [0, 1, u32::MAX].map(SecretNumber::from_u32);
-        let traces = [None, Some(TraceContext::new([1; 16], [2; 8], 1))];
+        let rest = [None, Some(TraceContext::new([1; 16], [2; 8], 1))]
+            .map(|trace| [0, USUAL_LEASE, u64::MAX].map(|lease| (trace, lease)));
         for key in [vec![], vec![b'k'; 769]] {
             for (caller, other) in callers.into_iter().flat_map(|caller| callers.map(|other| (caller, other))) {
                 for (secret, number) in secrets.into_iter().flat_map(|secret| secrets.map(|number| (secret, number))) {
-                    for trace in traces {
-                        let marks = Marks { caller, secret, origin: Origin::new(other, number), trace };
+                    for (trace, lease) in rest.into_iter().flatten() {
+                        let marks = Marks { caller, secret, origin: Origin::new(other, number), trace, lease };
                         let (layout, text) = marks.write(&key);
                         assert!(layout.marks(&text) == marks);
                         assert_eq!((layout.key_bytes(), &text[..key.len()]), (key.len(), &*key));

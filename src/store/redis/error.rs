@@ -6,6 +6,8 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::tls;
 
+const REFUSED: &str = "connection refused: no Redis listens at this address, or a firewall refuses";
+
 /// Why a command has no answer.
 #[derive(Clone)]
 pub(super) enum Trouble {
@@ -106,9 +108,7 @@ impl From<Trouble> for StoreError {
                     }
                     (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
                     (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
-                    _ if is_refused(&error) => {
-                        (Unavailable, "connection refused: no Redis listens at this address, or a firewall refuses")
-                    }
+                    _ if is_refused(&error) => (Unavailable, REFUSED),
                     // Whatever else it may be, such as too many clients, may pass.
                     _ if error.is_connection_dropped() && error.source().is_some() => (
                         Unavailable,
@@ -133,13 +133,15 @@ impl From<Trouble> for StoreError {
             Some((kind, message)) => Self::new(kind, message).with_source(error).without_effect(),
             None if error.is_timeout() => Self::new(Timeout, "Redis did not answer in time").with_source(error),
             None if error.is_io_error() => {
-                let refused = error.is_connection_refusal();
-                let lost = Self::new(Unavailable, "the connection to Redis is lost").with_source(error);
+                let refused = is_refused(&error);
+                let message = if refused { REFUSED } else { "the connection to Redis is lost" };
+                let lost = Self::new(Unavailable, message).with_source(error);
                 if refused { lost.without_effect() } else { lost }
             }
             None if error.kind() == ErrorKind::ClusterConnectionNotFound => {
-                Self::new(Unavailable, "no connection to the server of the cluster that has this key")
-                    .with_source(error)
+                let message = "no connection to the server of the cluster that has this key: the connection is refused, or \
+                               nothing answers";
+                Self::new(Unavailable, message).with_source(error)
             }
             None => Self::new(Other, "Redis failed").with_source(error),
         }

@@ -160,6 +160,7 @@ impl Stored {
             origin: self.origin,
             at_most_once: self.has(AT_MOST_ONCE),
             takeover: self.has(TAKEOVER),
+            lease: Duration::from_millis(lease),
             lease_left: Duration::from_millis(lease.saturating_sub(age)),
             lapsed_for: Duration::from_millis(age.saturating_sub(lease)),
             created: time(created),

@@ -56,6 +56,7 @@ impl Row {
         let attempt = u32::try_from(int(3)?).unwrap_or(u32::MAX);
         let binding = D::text(row, 12)?;
         let principal = if binding.is_some() { D::text(row, 13)? } else { None };
+        let running = |ms| if state == State::Running { span(ms) } else { Duration::ZERO };
         let payload = if state == State::Settled { D::bytes(row, 14)? } else { None };
         let record = Record {
             fingerprint,
@@ -65,8 +66,10 @@ impl Row {
             origin: Origin::new(origin, number(int(18)?)),
             at_most_once: D::flag(row, 6)?.unwrap_or(true),
             takeover: D::flag(row, 7)?.unwrap_or(false),
-            lease_left: if state == State::Running { span(lease_ends - now) } else { Duration::ZERO },
-            lapsed_for: if state == State::Running { span(now - lease_ends) } else { Duration::ZERO },
+            // What changes a record while it runs is a renewal.
+            lease: running(lease_ends - changed),
+            lease_left: running(lease_ends - now),
+            lapsed_for: running(now - lease_ends),
             created: SystemTime::UNIX_EPOCH + span(int(8)?),
             settled: (state == State::Settled).then(|| SystemTime::UNIX_EPOCH + span(changed)),
             expires_in: span(expires - now),

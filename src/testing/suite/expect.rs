@@ -117,6 +117,12 @@ pub(super) fn within(what: &str, got: Duration, most: Duration) {
     assert!(got <= most.saturating_add(SLACK), "{what}: expected at most {most:?}, got {got:?}");
 }
 
+/// A time is as long as another, but for what rounding and a slow statement make of it.
+#[track_caller]
+pub(super) fn near(what: &str, got: Duration, expected: Duration) {
+    assert!(got.abs_diff(expected) <= SLACK, "{what}: expected {expected:?}, got {got:?}");
+}
+
 /// The record holds what was claimed.
 #[track_caller]
 pub(super) fn holds(what: &str, record: &Record, claim: &Claim, claimant: Claimant) {

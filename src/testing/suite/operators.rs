@@ -6,8 +6,8 @@ use crate::{
 };
 
 use super::{
-    expect::{done, granted, holds, is, refused, replayed, running, untouched, within},
-    lab::{LONG, Lab, Probe, claim, key, lapsed, release, settlement, token_claim},
+    expect::{done, granted, holds, is, near, refused, replayed, running, untouched, within},
+    lab::{LONG, Lab, Probe, SHORT, claim, key, lapsed, release, settlement, token_claim},
     rule::rules,
 };
 
@@ -21,7 +21,9 @@ rules!["operators":
     an_abandoned_record_is_released_in_its_runners_place,
     what_is_not_abandoned_is_not_reconciled,
     forgetting_removes_whatever_is_there,
-    purging_removes_nothing_that_is_alive
+    purging_removes_nothing_that_is_alive;
+    waiting:
+    inspecting_shows_how_long_a_lease_has_lapsed
 ];
 
 /// A page, then the next, to the end.
@@ -66,11 +68,36 @@ async fn inspecting_shows_every_state(lab: &Lab<'_>) {
         is(&format!("{what}: abandoned"), &record.is_abandoned(), &(n == 2));
         is(&format!("{what}: settled"), &record.settled.is_some(), &(n == 3));
         is(&format!("{what}: payload"), &record.payload.is_some(), &(n == 3));
+        is(&format!("{what}: lease"), &!record.lease.is_zero(), &(n == 1));
+        is(&format!("{what}: lapsed for"), &(n == 2 || record.lapsed_for.is_zero()), &true);
         is(&format!("{what}: lease left"), &!record.lease_left.is_zero(), &(n == 1));
         within(&format!("{what}: lease left"), record.lease_left, LONG);
         within(&format!("{what}: expires in"), record.expires_in, LONG);
         assert!(!record.expires_in.is_zero(), "{what}: it is there, and expires in no time");
     }
+}
+
+/// Inspecting a lapsed record shows how long its lease is and for how long it has lapsed, until it is renewed: whoever
+/// reconciles waits for some leases.
+async fn inspecting_shows_how_long_a_lease_has_lapsed(lab: &Lab<'_>) {
+    let (store, key) = (lab.store().await, key());
+    let first = Claim { lease: SHORT, ..claim() };
+    store.claim(&key, &first).await;
+    lab.lapse().await;
+    let lapsed = store.record("after the lapse", &key).await;
+    near("after the lapse: lease", lapsed.lease, SHORT);
+    is("after the lapse: lapsed", &!lapsed.lapsed_for.is_zero(), &true);
+    lab.lapse().await;
+    let later = store.record("some time later", &key).await;
+    near("some time later: lease", later.lease, SHORT);
+    within("some time later: lapsed for", lapsed.lapsed_for + SHORT, later.lapsed_for);
+    for entry in store.list(Filter::Abandoned, None, 10).await.entries {
+        within("listed: lapsed for", later.lapsed_for, entry.record.lapsed_for);
+        near("listed: lease", entry.record.lease, SHORT);
+    }
+    let longer = Claim { lease: LONG, ..first };
+    is("renewing", &store.renew(&key, &longer).await, &Renewed::Done);
+    is("after renewing: lapsed for", &store.record("after renewing", &key).await.lapsed_for, &Duration::ZERO);
 }
 
 /// Listing gives every record, a page at a time, all of them or those in one state.

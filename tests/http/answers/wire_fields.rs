@@ -16,7 +16,7 @@ use tower_idempotency::{
 
 use crate::{
     answers::lab::{Lab, Whole, as_it_is},
-    common::{Seen, post, see},
+    common::{DAY, Seen, post, second_of_day, see},
 };
 
 fn timed(layer: IdempotencyLayer) -> IdempotencyLayer {
@@ -29,14 +29,6 @@ fn timed(layer: IdempotencyLayer) -> IdempotencyLayer {
 fn value(whole: &Whole, name: &str) -> Option<String> {
     let found = whole.fields.iter().find(|(field, _)| field == name);
     found.map(|(_, value)| String::from_utf8(value.clone()).unwrap())
-}
-
-const DAY: u64 = 24 * 60 * 60;
-
-/// Of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn second_of_day(date: &str) -> u64 {
-    let time = date.strip_suffix(" GMT").and_then(|date| date.get(17..)).unwrap();
-    time.split(':').fold(0, |seconds, part| seconds * 60 + part.parse::<u64>().unwrap())
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,6 +33,8 @@ struct Does {
 #[derive(Clone, Copy, Debug)]
 pub enum End {
     Answers(u16),
+    /// Acts, unless it may have lost its claim; then it leaves all to the next try.
+    Acts,
     Panics,
     Fails,
 }
@@ -62,6 +64,7 @@ impl Ask {
 #[derive(Clone, Debug, Default)]
 pub struct Handler {
     pub runs: Counter,
+    pub acts: Counter,
     /// Attempts of the runs, in their order, with a `t` for a takeover; `-` for a run without protection.
     attempts: Arc<Mutex<Vec<String>>>,
     running: Arc<AtomicUsize>,
@@ -112,6 +115,14 @@ impl Handler {
         match does.end {
             End::Answers(status) => {
                 Ok(Response::builder().status(status).body(Full::from(format!("run {run}"))).unwrap())
+            }
+            End::Acts if operation.as_ref().is_some_and(Operation::is_lost) => {
+                operation.iter().for_each(Operation::discard);
+                Ok(Response::builder().status(503).body(Full::from(format!("run {run} refrains"))).unwrap())
+            }
+            End::Acts => {
+                self.acts.next();
+                Ok(Response::builder().status(201).body(Full::from(format!("run {run}"))).unwrap())
             }
             End::Panics => panic!("a handler that panics"),
             End::Fails => Err("a handler that fails"),

@@ -98,6 +98,15 @@ pub async fn exchange(address: SocketAddr, request: &str) -> String {
     answer
 }
 
+/// Seconds.
+pub const DAY: u64 = 24 * 60 * 60;
+
+/// Of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn second_of_day(date: &str) -> u64 {
+    let time = date.strip_suffix(" GMT").and_then(|date| date.get(17..)).unwrap();
+    time.split(':').fold(0, |seconds, part| seconds * 60 + part.parse::<u64>().unwrap())
+}
+
 /// A POST as it goes over the wire.
 pub fn wire(path: &str, key: &str, body: &str) -> String {
     format!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::AssertSqlSafe;
 use tower_idempotency::store::Operator;
 
 use crate::database_server::Server;
@@ -20,8 +20,9 @@ pub(crate) fn mariadb() -> Server {
 #[cfg(feature = "postgres")]
 pub(crate) async fn on_postgres(server: &Server, name: &str) -> Arc<dyn Operator> {
     let url = |database: &str| format!("postgres://tests@127.0.0.1:{}/{database}", server.port());
-    let mut admin = sqlx::PgConnection::connect(&url("postgres")).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(create(name))).execute(&mut admin).await.unwrap();
+    // A pool tries again while the server starts up.
+    let admin = sqlx::PgPool::connect(&url("postgres")).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(create(name))).execute(&admin).await.unwrap();
     let store = tower_idempotency::PostgresStore::connect(&url(name)).await.unwrap();
     store.migrate().await.unwrap();
     Arc::new(store)
@@ -30,8 +31,8 @@ pub(crate) async fn on_postgres(server: &Server, name: &str) -> Arc<dyn Operator
 #[cfg(feature = "mysql")]
 pub(crate) async fn on_mariadb(server: &Server, name: &str) -> Arc<dyn Operator> {
     let url = |database: &str| format!("mysql://root@127.0.0.1:{}/{database}", server.port());
-    let mut admin = sqlx::MySqlConnection::connect(&url("")).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(create(name))).execute(&mut admin).await.unwrap();
+    let admin = sqlx::MySqlPool::connect(&url("")).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(create(name))).execute(&admin).await.unwrap();
     let store = tower_idempotency::MySqlStore::connect(&url(name)).await.unwrap();
     store.migrate().await.unwrap();
     Arc::new(store)

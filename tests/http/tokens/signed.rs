@@ -8,13 +8,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use axum::http::HeaderName;
 use tower_idempotency::{
     MemoryStore, OnDuplicate, SigningKeys, StoreErrorKind, StoreVerb, TokenLayer, Tokens,
     store::{Filter, Operator, Record, State},
     testing::{FaultyStore, ManualClock},
 };
 
-use crate::tokens::shop::Shop;
+use crate::{
+    common::{DAY, second_of_day},
+    tokens::shop::{Shop, submission},
+};
 
 const SKEW: Duration = Duration::from_secs(30);
 const LIFE: Duration = Duration::from_secs(300);
@@ -86,6 +90,20 @@ async fn it_is_remembered_as_long_as_anybody_could_accept_it() {
         assert!(lab.records().await.is_empty());
         assert_eq!(shop.submit(&token, None, "").await.problem(), "token-invalid");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_are_told_how_long_it_is_remembered() {
+    let lab = Lab::new();
+    let [completed, expires] = ["x-completed", "x-expires"].map(HeaderName::from_static);
+    let shop = lab.shop(0, |layer| {
+        layer.retention(Duration::from_secs(1)).completed_header(completed.clone()).expires_header(expires.clone())
+    });
+    let token = shop.token(None).await;
+    lab.clock.advance(Duration::from_secs(100));
+    let (_, told) = shop.send_for_headers(submission(&token, "tea")).await;
+    let [completed, expires] = [completed, expires].map(|name| second_of_day(told[name].to_str().unwrap()));
+    assert_eq!((expires + DAY - completed) % DAY, 200 + SKEW.as_secs());
 }
 
 /// A process whose clock is behind by the skew accepts it longest; by then it must not be forgotten.

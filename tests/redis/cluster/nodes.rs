@@ -80,6 +80,20 @@ impl Nodes {
         self.0[0].kill();
     }
 
+    /// All but the first.
+    pub(crate) fn kill_others(&mut self) {
+        self.0[1..].iter_mut().for_each(Server::kill);
+    }
+
+    /// Lets the former master of a share go on, which stood still.
+    pub(crate) fn resume_replaced(&self, share: usize) {
+        self.0[share + 3].resume();
+    }
+
+    pub(crate) fn all(&self) -> &[Server] {
+        &self.0
+    }
+
     pub(crate) async fn replicated(&self) {
         for (master, replica) in self.0[..3].iter().zip(&self.0[3..]) {
             self.wait_for("replicas have all", || master.tell("DBSIZE") == replica.tell("DBSIZE"));
@@ -147,7 +161,7 @@ impl Nodes {
         self.forbid_failover();
     }
 
-    fn wait(&self, what: &str, holds: impl Fn(&Server) -> bool) {
+    pub(crate) fn wait(&self, what: &str, holds: impl Fn(&Server) -> bool) {
         self.wait_for(what, || self.0.iter().all(&holds));
     }
 

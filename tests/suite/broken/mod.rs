@@ -168,6 +168,11 @@ bugs! {
     LifeForEver breaks a_token_expires,
     ClaimedTokenExpires breaks a_claimed_token_outlives_its_first_expiry,
     // Operators.
+    NoLeaseShown breaks inspecting_shows_every_state,
+    LeaseLeftIsTheLease breaks inspecting_shows_how_long_a_lease_has_lapsed,
+    NoLapseShown breaks inspecting_shows_how_long_a_lease_has_lapsed,
+    LapseStandsStill breaks inspecting_shows_how_long_a_lease_has_lapsed,
+    AliveIsLapsed breaks inspecting_shows_every_state,
     NoTimeLeftShown breaks inspecting_shows_every_state,
     FirstPageOnly breaks listing_gives_every_record_in_pages,
     PagesSkip breaks listing_gives_every_record_in_pages,

@@ -14,8 +14,16 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 impl Operator for Broken {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         let mut record = at_once(self.model.inspect(&self.key(key)));
-        if let (Bug::NoTimeLeftShown, Some(record)) = (self.bug, &mut record) {
-            record.lease_left = Duration::ZERO;
+        if let Some(record) = &mut record {
+            match self.bug {
+                Bug::NoTimeLeftShown => record.lease_left = Duration::ZERO,
+                Bug::NoLeaseShown => record.lease = Duration::ZERO,
+                Bug::LeaseLeftIsTheLease => record.lease = record.lease_left,
+                Bug::NoLapseShown => record.lapsed_for = Duration::ZERO,
+                Bug::LapseStandsStill => record.lapsed_for = record.lapsed_for.min(Duration::from_millis(1)),
+                Bug::AliveIsLapsed => record.lapsed_for += HOUR,
+                _ => {}
+            }
         }
         StoreFuture::ready(Ok(record))
     }

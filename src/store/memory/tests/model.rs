@@ -184,6 +184,8 @@ impl Kept {
         assert_eq!((record.at_most_once, record.takeover), (self.at_most_once, self.takeover));
         let lease = if self.state == State::Running { self.lease_ends.saturating_sub(now) } else { 0 };
         assert_eq!((record.lease_left, record.expires_in), (ms(lease), ms(self.expires - now)));
+        let lapsed = if self.state == State::Running { now.saturating_sub(self.lease_ends) } else { 0 };
+        assert_eq!(record.lapsed_for, ms(lapsed));
         assert_eq!((since(record.created), record.settled.map(since)), (self.created, self.settled));
         assert_eq!((&record.payload, &record.note), (&self.payload, &self.note));
         assert_eq!(record.binding.as_ref(), self.token.as_ref().map(|token| &token.0));

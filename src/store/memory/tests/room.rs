@@ -51,18 +51,20 @@ fn answers_beyond_the_bound_are_refused_and_none_is_dropped() {
 #[test]
 fn keys_and_notes_count_too() {
     let (store, clock) = bounded(10 * KIB);
-    let noted = |length: usize| Claim { note: vec![b'n'; length].into(), ..claim(10, 1000) };
+    // A lease of another length than most have would count too.
+    let (lease, horizon) = (30_000, 60_000);
+    let noted = |length: usize| Claim { note: vec![b'n'; length].into(), ..claim(lease, horizon) };
     assert_eq!(kind(store.claim(&key("a"), &noted(10 * KIB))), StoreErrorKind::Full);
     assert_eq!(store.kept(), 0);
     now(store.claim(&key("a"), &noted(9 * KIB)));
     assert_eq!(kind(store.claim(&key("b"), &noted(KIB))), StoreErrorKind::Full);
     let mut more = 0;
-    while try_now(store.claim(&key(100 + more), &claim(10, 1000))).is_ok() {
+    while try_now(store.claim(&key(100 + more), &claim(lease, horizon))).is_ok() {
         more += 1;
     }
     assert_eq!(more, (KIB - key("a").as_bytes().len()) / key(100).as_bytes().len());
     // A takeover may leave less, and not more.
-    clock.pass(10);
+    clock.pass(lease);
     assert_eq!(kind(store.claim(&key("a"), &noted(10 * KIB))), StoreErrorKind::Full);
     assert_eq!(now(store.claim(&key("a"), &noted(KIB))), taken_over(2));
     now(store.claim(&key("b"), &noted(7 * KIB)));

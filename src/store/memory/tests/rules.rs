@@ -43,7 +43,7 @@ fn a_life_of_a_record() {
     assert_eq!(now(store.renew(&key("a"), &second)), Renewed::Lost);
     assert_eq!(now(store.renew(&key("a"), &first)), Renewed::Done);
     let record = store.record("a").unwrap();
-    assert_eq!((record.lease_left, record.expires_in), (ms(100), ms(1000)));
+    assert_eq!((record.lease, record.lease_left, record.expires_in), (ms(100), ms(100), ms(1000)));
     assert_eq!(refused(&now(store.settle(&key("a"), &settlement(second.claimant, 5)))), Some(State::Running));
     clock.pass(7);
     assert!(matches!(now(store.settle(&key("a"), &settlement(first.claimant, 500))), Finished::Done));
@@ -315,5 +315,5 @@ fn lists_by_state_page_by_page() {
 fn what_is_shown_hides_what_is_kept() {
     let (store, _) = sized(5);
     store.settled("secret", 1000);
-    assert_eq!(format!("{store:?}"), "MemoryStore { records: 1, capacity: 5, bytes: 23, max_bytes: 268435456, .. }");
+    assert_eq!(format!("{store:?}"), "MemoryStore { records: 1, capacity: 5, bytes: 31, max_bytes: 268435456, .. }");
 }

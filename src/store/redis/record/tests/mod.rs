@@ -47,7 +47,8 @@ fn a_claim_is_read_as_it_was_written() {
             assert_eq!((record.at_most_once, record.takeover), (true, true));
             assert_eq!((record.note, record.binding), (claim.note, binding.clone()));
             assert_eq!((record.payload, record.settled), (None, None));
-            assert_eq!((record.lease_left, record.expires_in), (Duration::from_secs(50), Duration::from_secs(590)));
+            assert_eq!((record.lease, record.lease_left), (Duration::from_secs(60), Duration::from_secs(50)));
+            assert_eq!((record.lapsed_for, record.expires_in), (Duration::ZERO, Duration::from_secs(590)));
             assert_eq!(record.created, SystemTime::UNIX_EPOCH + Duration::from_secs(400));
             let head = stored.head();
             assert_eq!((stored.age(), head.lease_ends, head.expires), (10_000, 60_000, 600_000));
