@@ -390,17 +390,3 @@ fn errors_are_told() {
     assert!(error.to_string().starts_with("outcome-unknown: "));
     assert_eq!(RunError::Failed("out of paper").to_string(), "out of paper");
 }
-
-#[tokio::test(start_paused = true)]
-async fn work_that_asks_before_its_effect_hears_that_its_claim_may_be_lost() {
-    let store = FaultyStore::new(MemoryStore::new());
-    store.faults().on(StoreVerb::Renew).hang();
-    let once = Once::new(store, "invoices").policy(Policy::at_most_once().lease(LEASE));
-    let work = |operation: Operation| async move {
-        sleep(LEASE / 2).await;
-        let before = operation.is_lost();
-        sleep(LEASE / 2).await;
-        Ok::<_, String>((before, operation.is_lost()))
-    };
-    assert_eq!(once.run("a", work).await, Ok((false, true)));
-}

@@ -19,7 +19,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Payload, Policy, Reconciler, RecordKey, StoreErrorKind, StoreVerb,
+    IdempotencyLayer, MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey, StoreErrorKind, StoreVerb,
     reconcile::{Abandoned, Resolution, Sweep},
     store::{Claim, Claimed, Filter, Operator, Settlement, State, Store},
     testing::FaultyStore,
@@ -220,6 +220,20 @@ async fn a_record_whose_lease_is_unknown_is_left_alone_for_five_minutes() {
     assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
     sleep(Duration::from_millis(1)).await;
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_hears_before_its_effect_that_its_record_may_be_abandoned() {
+    let store = FaultyStore::new(MemoryStore::new());
+    store.faults().on(StoreVerb::Renew).hang();
+    let once = Once::new(store, "payments").policy(Policy::at_most_once().lease(LEASE));
+    let work = |operation: Operation| async move {
+        sleep(LEASE / 2).await;
+        let before = operation.is_lost();
+        sleep(LEASE / 2).await;
+        Ok::<_, String>((before, operation.is_lost()))
+    };
+    assert_eq!(once.run("a", work).await, Ok((false, true)));
 }
 
 #[tokio::test(start_paused = true)]
