@@ -1,21 +1,10 @@
-//! The parts that a request goes through: the key, the fingerprint by size, and what is kept of an answer.
+//! The parts that a request goes through: the key, the fingerprint by size, answers by size.
 
 // What the crate keeps to itself, built here once more so that it can be measured alone.
-#[path = "../../../../src/exchange/codec.rs"]
-mod codec;
-#[path = "../../../../src/exchange/headers.rs"]
-mod headers;
 #[path = "../../../../src/extract/structured.rs"]
 mod structured;
 
-/// What these three know of the crate.
-mod body {
-    #[derive(Debug)]
-    pub struct Collected {
-        pub data: bytes::Bytes,
-        pub trailers: Option<Box<http::HeaderMap>>,
-    }
-}
+/// What it knows of the crate.
 mod value {
     pub use tower_idempotency::KeyError;
 }
@@ -23,8 +12,6 @@ mod value {
 use std::{hint::black_box, time::Instant};
 
 use axum::{Router, body::Bytes, routing::post};
-use body::Collected;
-use headers::KeptHeaders;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use layer_benches::{
     orders::{self, order, orders, request, time},
@@ -41,7 +28,6 @@ fn main() {
     let rounds = if quick() { 15 } else { 51 };
     keys(rounds);
     header_keys(rounds);
-    codec(rounds);
     fingerprints(rounds);
     large_bodies(rounds);
     answers(rounds);
@@ -72,26 +58,6 @@ fn header_keys(rounds: usize) {
         .case("neither", parse(b"8e03978e-40d5-43e8-bc93-6894a57f9324,b"))
         .run(rounds);
     rounds.show("the field of a key", "bare, 36 bytes");
-}
-
-/// Packing and unpacking an answer, beside a copy of its body.
-fn codec(rounds: usize) {
-    let kept = KeptHeaders::default();
-    for (fields, size, count) in [(1, 256, 1_000), (8, 256, 1_000), (8, 64 << 10, 100)] {
-        let headers = fields_of(fields);
-        let body = Collected { data: vec![b'x'; size].into(), trailers: None };
-        let packed = codec::encode(StatusCode::CREATED, &headers, &body, &kept);
-        let rounds = Rounds::new()
-            .case("copy", || per_call(count, || Bytes::copy_from_slice(black_box(&body.data))))
-            .case("encode", || {
-                per_call(count, || codec::encode(StatusCode::CREATED, black_box(&headers), &body, &kept))
-            })
-            .case("decode", || {
-                per_call(count, || codec::decode(black_box(&packed)).map(|kept| (kept.status, kept.headers, kept.body)))
-            })
-            .run(rounds);
-        rounds.show(&format!("codec: {fields} headers, {size} bytes"), "copy");
-    }
 }
 
 fn fields_of(count: usize) -> HeaderMap {
