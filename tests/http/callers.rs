@@ -179,6 +179,7 @@ async fn an_order_of_another_tenant_is_another_operation() {
     assert_eq!(send(&by(key::path(["tenant", "none"])), "/a/orders/7/pay", &[], "").await.problem(), "key-missing");
 }
 
+#[cfg(all(feature = "form", feature = "json"))]
 #[tokio::test]
 async fn tenants_by_a_header_in_the_fingerprint() {
     let tenant = http::HeaderName::from_static("x-tenant");
@@ -199,6 +200,7 @@ async fn tenants_by_a_header_in_the_fingerprint() {
     }
 }
 
+#[cfg(all(feature = "form", feature = "json"))]
 #[tokio::test]
 async fn a_coding_makes_another_request() {
     for (fingerprint, content_type, body) in [

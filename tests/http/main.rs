@@ -72,10 +72,11 @@ mod random_schedules;
 mod readiness;
 #[cfg(feature = "axum")]
 mod routes;
-#[cfg(feature = "axum")]
+#[cfg(all(feature = "axum", feature = "json"))]
 mod sealed;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod secrets;
+#[cfg(all(feature = "axum", feature = "json"))]
 mod settings;
 #[cfg(all(feature = "axum", feature = "presets"))]
 mod signed;
@@ -87,6 +88,7 @@ mod stream_body;
 mod task_locals;
 #[cfg(all(feature = "axum", feature = "form", feature = "testing"))]
 mod tokens;
+#[cfg(feature = "testing")]
 mod unfinished;
 #[cfg(feature = "testing")]
 mod waiting;

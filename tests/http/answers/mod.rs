@@ -11,4 +11,5 @@ mod requests;
 mod streams;
 #[cfg(feature = "json")]
 mod verify;
+#[cfg(feature = "testing")]
 mod wire_fields;
