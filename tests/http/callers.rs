@@ -8,7 +8,7 @@ use axum::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Policy, Tokens, fingerprint, key,
+    IdempotencyLayer, MemoryStore, Policy, Tokens, key,
     scope::{self, ScopeExtractor},
     store::{Filter, Operator},
 };
@@ -182,6 +182,8 @@ async fn an_order_of_another_tenant_is_another_operation() {
 #[cfg(all(feature = "form", feature = "json"))]
 #[tokio::test]
 async fn tenants_by_a_header_in_the_fingerprint() {
+    use tower_idempotency::fingerprint;
+
     let tenant = http::HeaderName::from_static("x-tenant");
     for (fingerprint, content_type, body) in [
         (fingerprint::bytes(), "text/plain", "content"),
@@ -203,6 +205,8 @@ async fn tenants_by_a_header_in_the_fingerprint() {
 #[cfg(all(feature = "form", feature = "json"))]
 #[tokio::test]
 async fn a_coding_makes_another_request() {
+    use tower_idempotency::fingerprint;
+
     for (fingerprint, content_type, body) in [
         (fingerprint::bytes(), "text/plain", "x"),
         (fingerprint::json(), "application/json", r#"{"amount":1}"#),
