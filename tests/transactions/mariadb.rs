@@ -162,6 +162,12 @@ async fn an_answer_that_is_too_large_leaves_a_tombstone() {
 
 #[cfg(feature = "tracing")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_that_waits_asks_as_one() {
+    crate::races::a_crowd_that_waits_asks_as_one::<MySql>().await;
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn counting_costs_one_statement_of_a_failure() {
     crate::elsewhere::counting_costs_one_statement_of_a_failure::<MySql>().await;
 }

@@ -112,3 +112,39 @@ pub(crate) async fn a_second_connection<D: Lab>() {
         run.await.unwrap().is(201);
     }
 }
+
+/// However many wait for a transaction of another process, one of them asks the database for all.
+#[cfg(feature = "tracing")]
+pub(crate) async fn a_crowd_that_waits_asks_as_one<D: Lab>() {
+    const CROWD: usize = 600;
+    const WATCHED: Duration = Duration::from_secs(5);
+
+    let place = D::place().await;
+    let wait =
+        || Process::<D>::with(&place, 8, |layer| layer.while_running(WhileRunning::Wait(Duration::from_secs(60))));
+    let one = wait().await;
+    let other = if D::NAME == "SQLite" { one.clone() } else { wait().await };
+    let first = one.spawn("a", "insert;gate");
+    one.started().await;
+    let sent = crate::counting::statements_about("idempotency_records");
+    let crowd: Vec<_> = (0..CROWD).map(|_| other.spawn("a", "insert")).collect();
+    // Each of them asks once when it comes.
+    loop {
+        let before = sent();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if before >= CROWD as u64 && sent() - before <= 10 {
+            break;
+        }
+    }
+    let before = sent();
+    tokio::time::sleep(WATCHED).await;
+    let asked = sent() - before;
+    println!("{asked} statements in {WATCHED:?} for {CROWD} that wait");
+    assert!(asked <= 10 * WATCHED.as_secs(), "{asked} statements in {WATCHED:?}");
+    one.go_on();
+    first.await.unwrap().is(201);
+    for waiting in crowd {
+        assert!(waiting.await.unwrap().is(201).replayed);
+    }
+    assert_eq!(one.effects("a").await, 1);
+}

@@ -79,6 +79,12 @@ async fn a_reset_statement() {
 
 #[cfg(feature = "tracing")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_that_waits_asks_as_one() {
+    crate::races::a_crowd_that_waits_asks_as_one::<Sqlite>().await;
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn counting_costs_one_statement_of_a_failure() {
     crate::elsewhere::counting_costs_one_statement_of_a_failure::<Sqlite>().await;
 }

@@ -21,7 +21,7 @@ pub fn check(field: &[u8]) {
 
 fn quoted(field: &[u8]) -> Told {
     match Parser::new(field).parse::<sfv::Item>().map(|item| item.bare_item) {
-        Ok(BareItem::String(text)) => Told::of(text.as_str()),
+        Ok(BareItem::String(text)) => Told::of_quoted(text.as_str()),
         _ => Told::Invalid,
     }
 }

@@ -44,6 +44,12 @@ impl Told {
         let fits = key.len() <= 255 && !key.trim().is_empty() && !key.chars().any(char::is_control);
         if fits { Self::Key(key.to_owned()) } else { Self::Invalid }
     }
+
+    /// The same of a key in quotes, which may be blank.
+    pub fn of_quoted(key: &str) -> Self {
+        let is_blank = (1..=255).contains(&key.len()) && key.bytes().all(|byte| byte == b' ');
+        if is_blank { Self::Key(key.to_owned()) } else { Self::of(key) }
+    }
 }
 
 /// Asks a layer with this key extractor, which has an empty store.
