@@ -85,8 +85,7 @@ impl Engine {
             let limit = self.store_timeout.min(claim.lease);
             loop {
                 let ghost = Ghost::new(self, work, key, claim);
-                let mut asked = bounded(self.store.claim(key, claim), limit);
-                let claimed = match (&mut asked).await {
+                let claimed = match bounded(self.store.claim(key, claim), limit).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
                         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
@@ -96,7 +95,7 @@ impl Engine {
                         return Admission::Failed { error, running };
                     }
                 };
-                if matches!(claimed, Claimed::Granted(_)) && asked.has_waited() && sent.elapsed() >= claim.lease {
+                if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
                     // The ghost gives the claim back.
                     return self.granted_too_late(key, running);
                 }

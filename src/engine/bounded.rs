@@ -28,13 +28,6 @@ pub(super) struct Bounded<'a, T> {
     timer: Option<Pin<Box<Unconstrained<Sleep>>>>,
 }
 
-impl<T> Bounded<'_, T> {
-    /// Whether the answer was not there at once.
-    pub(super) fn has_waited(&self) -> bool {
-        self.timer.is_some()
-    }
-}
-
 impl<T: Unpin> Future for Bounded<'_, T> {
     type Output = Result<T, StoreError>;
 
