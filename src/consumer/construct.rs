@@ -37,7 +37,7 @@ impl<M> ConsumerLayer<M> {
         Self::on(Engine::new(store), name, key, Arc::new(|message| in_json(message)))
     }
 
-    /// A layer as [`new`](Self::new) makes it, for messages whose fingerprint is what the closure says.
+    /// A layer as `new` makes it, for messages whose fingerprint is what the closure says.
     ///
     /// [`Fingerprint::OFF`] lets the key alone decide: then nobody may be able to publish who is not trusted with everybody's
     /// keys.
@@ -68,7 +68,7 @@ impl<M> ConsumerLayer<M> {
     }
 
     /// A layer that opens a transaction in the database of `store`, in which the service works too: its effect and the
-    /// record of its message are committed together, or neither is. The rest is as with [`new`](Self::new).
+    /// record of its message are committed together, or neither is. The rest is as with `new`.
     ///
     /// The service takes the transaction from its [`Operation`][transaction], which
     /// [`operation`](Self::operation) puts into the message. A failure rolls it back. The attempt is counted afterwards, by
@@ -126,7 +126,7 @@ impl<M> ConsumerLayer<M> {
         Self::on(Engine::transactional(store), name, key, Arc::new(|message| in_json(message)))
     }
 
-    /// A layer as [`transactional`](Self::transactional) makes it, for messages whose fingerprint is what the closure says,
+    /// A layer as `transactional` makes it, for messages whose fingerprint is what the closure says,
     /// as with [`with_fingerprint`](Self::with_fingerprint).
     pub fn transactional_with_fingerprint<K: IntoKey>(
         store: impl TransactionalStore,

@@ -18,7 +18,7 @@ use crate::{
 ///
 /// A key that comes with other content is no duplicate: whoever may publish could take another producer's key, and the
 /// other's message would be acknowledged unread. So a message has a [`Fingerprint`] too: its JSON, if it implements
-/// `serde::Serialize` ([`new`](Self::new), with the feature `json`), or what a closure makes of it
+/// `serde::Serialize` (`new`, with the feature `json`), or what a closure makes of it
 /// ([`with_fingerprint`](Self::with_fingerprint)).
 ///
 /// ```

@@ -57,7 +57,7 @@ impl Policy {
             lease: Duration::from_secs(30),
             retry_after: Duration::from_secs(1),
             request_limit: 2 * MIB,
-            response_limit: MIB,
+            response_limit: 2 * MIB,
             stream_after: None,
             any_content: false,
         }
@@ -202,7 +202,8 @@ impl Policy {
         Self { request_limit, ..self }
     }
 
-    /// How long an answer's body may be to be kept, in bytes. Default: 1 MiB.
+    /// How long an answer's body may be to be kept, in bytes. Default: 2 MiB, so that an answer that repeats its request is
+    /// kept.
     ///
     /// A longer one reaches its client; a duplicate hears that it was not retained.
     pub fn response_limit(self, response_limit: usize) -> Self {

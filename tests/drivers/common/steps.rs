@@ -142,9 +142,8 @@ pub(crate) async fn a_lost_claim_is_told<D: Driver, S: SqlDatabase>(place: &str,
     let mut driver = D::connect(place).await;
     let key = RecordKey::new("newsletter", Some("ann"), "lost").unwrap();
     let (slow, quick) = (Claim::new(Duration::ZERO, HOUR), Claim::new(LEASE, HOUR));
-    let settle = |claim: &Claim| {
-        store.settle_statement(&key, &Settlement::new(claim.claimant, Some("sent".into()), HOUR))
-    };
+    let settle =
+        |claim: &Claim| store.settle_statement(&key, &Settlement::new(claim.claimant, Some("sent".into()), HOUR));
     assert_eq!(driver.execute(&settle(&slow)).await, 0);
     assert!(matches!(store.claim(&key, &slow).await.unwrap(), Claimed::Granted(_)));
     assert!(matches!(store.claim(&key, &quick).await.unwrap(), Claimed::Granted(granted) if granted.takeover));

@@ -103,15 +103,15 @@ async fn a_failure_is_released_however_long() {
 #[tokio::test(start_paused = true)]
 async fn an_empty_answer_that_tells_another_length_is_kept() {
     // As to a conditional request (RFC 9110, section 8.6).
-    let not_modified = |_| (axum::http::StatusCode::NOT_MODIFIED, [("content-length", "2000000")]);
+    let not_modified = |_| (axum::http::StatusCode::NOT_MODIFIED, [("content-length", "3000000")]);
     let lab = Lab::new(as_it_is, not_modified);
     assert_eq!(lab.ask().await.status(), 304);
     assert_eq!(lab.record().await, KEPT);
 }
 
 #[tokio::test(start_paused = true)]
-async fn by_default_the_limit_is_a_mebibyte() {
-    for (length, record) in [(1 << 20, KEPT), ((1 << 20) + 1, TOMBSTONE)] {
+async fn by_default_the_limit_is_two_mebibytes() {
+    for (length, record) in [(2 << 20, KEPT), ((2 << 20) + 1, TOMBSTONE)] {
         let lab = Lab::new(as_it_is, move |_| vec![b'x'; length]);
         assert_eq!(Whole::of(lab.ask().await).await.data.len(), length);
         assert_eq!(lab.record().await, record, "{length}");

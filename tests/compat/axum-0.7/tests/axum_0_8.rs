@@ -37,6 +37,9 @@ async fn in_one_service_builder() {
         let text = first.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(text, "k of /orders/{id}");
         let again = ask(&app).await;
-        assert_eq!((again.status(), &again.headers()["idempotent-replayed"]), (StatusCode::OK, &"true".parse().unwrap()));
+        assert_eq!(
+            (again.status(), &again.headers()["idempotent-replayed"]),
+            (StatusCode::OK, &"true".parse().unwrap())
+        );
     }
 }
