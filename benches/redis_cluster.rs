@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tower_idempotency::{
     MemoryStore, RecordKey, RedisStore,
-    store::{Claim, Claimed, Front, Settlement, Store},
+    store::{Claim, Claimed, CachedStore, Settlement, Store},
 };
 
 use self::{
@@ -65,7 +65,7 @@ async fn main() {
 
     let hot_key = key("hot");
     request(&store, &hot_key).await;
-    let front = Front::new(MemoryStore::new(), store.clone());
+    let front = CachedStore::new(MemoryStore::new(), store.clone());
     let (mut without, mut with) = ((f64::MAX, f64::MAX), (f64::MAX, f64::MAX));
     for _ in 0..ROUNDS {
         without = least(without, replays(&store, &alone, &hot_key).await);

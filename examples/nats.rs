@@ -19,7 +19,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Leftovers, Operation, SqliteStore,
+    ConsumerLayer, Fingerprint, BackgroundTasks, Operation, SqliteStore,
     consumer::{Action, Consumer},
     store::Store,
 };
@@ -41,8 +41,8 @@ async fn main() -> Result<(), Failure> {
     let url = env::args().nth(1).ok_or("the URL of a broker is missing")?;
     let store = SqliteStore::open(env::temp_dir().join("payouts.db")).await?;
     store.migrate().await?;
-    let leftovers = Leftovers::new();
-    let layer = payouts(store).leftovers(leftovers.clone());
+    let background_tasks = BackgroundTasks::new();
+    let layer = payouts(store).background_tasks(background_tasks.clone());
 
     let jetstream = jetstream::new(async_nats::connect(&url).await?);
     declare(&jetstream, "payouts").await?;
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Failure> {
         told = tokio::signal::ctrl_c() => told?,
     }
     // What is being paid out is brought to its end.
-    leftovers.drained().await;
+    background_tasks.wait().await;
     Ok(())
 }
 
@@ -128,7 +128,7 @@ where
     let outcome = consumer.oneshot(order).await?;
     match outcome.action() {
         Action::Acknowledge => message.double_ack().await,
-        Action::GiveBack { delay } => message.ack_with(AckKind::Nak(Some(delay))).await,
+        Action::Requeue { delay } => message.ack_with(AckKind::Nak(Some(delay))).await,
         _ => {
             // JetStream itself has no place for those that no delivery helps.
             jetstream.publish(format!("{}.dead", message.subject), message.payload.clone()).await?.await?;

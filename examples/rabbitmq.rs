@@ -24,7 +24,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Leftovers, Operation, SqliteStore,
+    ConsumerLayer, Fingerprint, BackgroundTasks, Operation, SqliteStore,
     consumer::{Action, Consumer},
     store::Store,
 };
@@ -46,8 +46,8 @@ async fn main() -> Result<(), Failure> {
     let url = env::args().nth(1).ok_or("the URL of a broker is missing")?;
     let store = SqliteStore::open(env::temp_dir().join("payouts.db")).await?;
     store.migrate().await?;
-    let leftovers = Leftovers::new();
-    let layer = payouts(store).leftovers(leftovers.clone());
+    let background_tasks = BackgroundTasks::new();
+    let layer = payouts(store).background_tasks(background_tasks.clone());
 
     let channel = Connection::connect(&url, ConnectionProperties::default()).await?.create_channel().await?;
     declare(&channel, "payouts").await?;
@@ -63,7 +63,7 @@ async fn main() -> Result<(), Failure> {
         told = tokio::signal::ctrl_c() => told?,
     }
     // What is being paid out is brought to its end.
-    leftovers.drained().await;
+    background_tasks.wait().await;
     Ok(())
 }
 
@@ -122,7 +122,7 @@ where
     let outcome = consumer.oneshot(order).await?;
     match outcome.action() {
         Action::Acknowledge => delivery.ack(BasicAckOptions::default()).await?,
-        Action::GiveBack { delay } => {
+        Action::Requeue { delay } => {
             // RabbitMQ itself knows no delay. If this process ends, the message comes again at once.
             sleep(delay).await;
             delivery.nack(BasicNackOptions { requeue: true, multiple: false }).await?

@@ -45,11 +45,11 @@
 //! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
 //! | see in the handler which try it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
-//! | take the weight of duplicates off a store | [`store::Front`] |
+//! | take the weight of duplicates off a store | [`store::CachedStore`] |
 //! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
-//! | shut down without losing what clients left behind | [`Leftovers`] |
+//! | shut down without losing what clients left behind | [`BackgroundTasks`] |
 //! | read up on something | [`guide`] |
 //!
 //! # What is promised
@@ -213,7 +213,7 @@ pub use self::value::SigningKeys;
 pub use self::{
     body::{RequestBody, ResponseBody},
     consumer::ConsumerLayer,
-    engine::Leftovers,
+    engine::BackgroundTasks,
     exchange::{Idempotency, IssueError, Operation, RefusedRequest, ResponseFuture, Token, TokenIssuer},
     extract::{credential, fingerprint, key, scope},
     idempotency::{IdempotencyLayer, Preset},

@@ -11,10 +11,10 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Keep, KeyError, Leftovers, MemoryStore, Mismatch, Operation, Payload, Policy,
+    ConsumerLayer, Fingerprint, Keep, KeyError, BackgroundTasks, MemoryStore, Mismatch, Operation, Payload, Policy,
     RecordKey, Refusal, StoreErrorKind, StoreVerb, WhileRunning,
     consumer::{Action, Consumed},
-    store::{Claimant, Operator, Settlement, State},
+    store::{Claimant, StoreAdmin, Settlement, State},
     testing::{Faults, FaultyStore},
 };
 
@@ -85,19 +85,19 @@ struct Lab {
     faults: Faults,
     layer: ConsumerLayer<Order>,
     payouts: Payouts,
-    leftovers: Leftovers,
+    background_tasks: BackgroundTasks,
 }
 
 impl Lab {
     fn new(adjust: impl FnOnce(ConsumerLayer<Order>) -> ConsumerLayer<Order>) -> Self {
         let store = Arc::new(FaultyStore::new(MemoryStore::new()));
         let faults = store.faults();
-        let leftovers = Leftovers::new();
+        let background_tasks = BackgroundTasks::new();
         let id = |order: &Order| Ok(order.id.to_owned());
         let layer = ConsumerLayer::with_fingerprint(store.clone(), "payouts", id, |_| Fingerprint::OFF)
             .operation(|order, operation| order.operation = Some(operation))
-            .leftovers(leftovers.clone());
-        Self { store, faults, layer: adjust(layer), payouts: Payouts::default(), leftovers }
+            .background_tasks(background_tasks.clone());
+        Self { store, faults, layer: adjust(layer), payouts: Payouts::default(), background_tasks }
     }
 
     async fn consume(&self, order: Order) -> Outcome {
@@ -106,7 +106,7 @@ impl Lab {
 
     /// Begins, and is never heard of again.
     async fn crash(&self, order: Order) {
-        let service = self.layer.clone().attached().layer(self.payouts.clone());
+        let service = self.layer.clone().cancel_on_disconnect().layer(self.payouts.clone());
         let dies = tokio::time::timeout(SECOND, service.oneshot(Order { end: End::Hangs, ..order })).await;
         assert!(dies.is_err());
         sleep(LEASE).await;
@@ -153,7 +153,7 @@ async fn a_duplicate_of_a_running_message_is_not_acknowledged() {
         // The lease is renewed for as long as it takes.
         sleep(LEASE).await;
         let second = lab.consume(order("a")).await;
-        assert_eq!(second.action(), Action::GiveBack { delay: 5 * SECOND });
+        assert_eq!(second.action(), Action::Requeue { delay: 5 * SECOND });
     }
     assert_eq!(first.await.unwrap(), Consumed::Executed(7));
     assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
@@ -174,7 +174,7 @@ async fn a_failure_is_given_back_for_longer_each_time() {
         let failed = lab.consume(Order { end: End::Fails, ..order("a") }).await;
         let retry_after = Duration::from_secs(pause);
         assert_eq!(failed, Consumed::Failed { error: "the bank says no", attempt, retry_after });
-        assert_eq!(failed.action(), Action::GiveBack { delay: retry_after });
+        assert_eq!(failed.action(), Action::Requeue { delay: retry_after });
         assert_eq!(lab.state("a").await, Some(State::Released));
     }
     assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
@@ -215,8 +215,8 @@ async fn attempts_outlive_long_pauses() {
 async fn unfinished_messages_count_for_their_scope() {
     let tenant = |order: &Order| Some(order.id[..1].to_owned());
     let lab = Lab::new(|layer| layer.scope(tenant));
-    let few = Leftovers::new().limit_per_caller(2);
-    let layer = lab.layer.clone().leftovers(few.clone());
+    let few = BackgroundTasks::new().limit_per_caller(2);
+    let layer = lab.layer.clone().background_tasks(few.clone());
     let consume = |order: Order| layer.layer(lab.payouts.clone()).oneshot(order);
     for id in ["a1", "a2"] {
         assert!(tokio::time::timeout(SECOND, consume(Order { takes: LEASE, ..order(id) })).await.is_err());
@@ -224,7 +224,7 @@ async fn unfinished_messages_count_for_their_scope() {
     assert_eq!(few.count(), 2);
     assert!(matches!(consume(order("a3")).await.unwrap(), Consumed::Unavailable { .. }));
     assert_eq!(consume(order("b1")).await.unwrap(), Consumed::Executed(7));
-    few.drained().await;
+    few.wait().await;
     assert_eq!(consume(order("a3")).await.unwrap(), Consumed::Executed(7));
 }
 
@@ -255,13 +255,13 @@ async fn a_message_without_a_key_is_put_aside() {
     ];
     for (order, why) in cases {
         let nameless = lab.consume(order).await;
-        assert_eq!(nameless, Consumed::NoKey(why));
+        assert_eq!(nameless, Consumed::Rejected(why));
         assert_eq!(nameless.action(), Action::DeadLetter);
     }
     let none = |_: &Order| None::<String>;
     let layer = ConsumerLayer::with_fingerprint(lab.store.clone(), "payouts", none, |_| Fingerprint::OFF);
     let nameless = layer.layer(lab.payouts.clone()).oneshot(order("a")).await;
-    assert_eq!(nameless, Ok(Consumed::NoKey(Refusal::KeyMissing)));
+    assert_eq!(nameless, Ok(Consumed::Rejected(Refusal::KeyMissing)));
     assert!(lab.attempts().is_empty() && lab.faults.calls(StoreVerb::Claim) == 0);
 }
 
@@ -302,7 +302,7 @@ async fn a_layer_that_is_switched_off_hands_every_message_on() {
     assert_eq!(lab.attempts(), [0; 4], "there is no operation");
     let closed = |_: Order| ready(Err::<u32, _>("closed for ever"));
     let outcome = lab.layer.layer(tower::service_fn(closed)).oneshot(order("a")).await;
-    assert_eq!(outcome, Ok(Consumed::FailedForGood { error: Some("closed for ever") }));
+    assert_eq!(outcome, Ok(Consumed::FailedPermanently { error: Some("closed for ever") }));
     assert!(lab.faults.calls(StoreVerb::Claim) == 0 && lab.state("a").await.is_none());
     // One type, whatever the configuration says.
     let mut service = lab.layer.clone().disabled(false).layer(lab.payouts.clone());
@@ -338,7 +338,7 @@ async fn at_most_once_a_crash_is_for_the_reconciler() {
     assert_eq!(unknown.action(), Action::DeadLetter);
 
     for (payload, expected) in
-        [(Payload::done(), Consumed::AlreadyDone), (Payload::failed(), Consumed::FailedForGood { error: None })]
+        [(Payload::done(), Consumed::AlreadyDone), (Payload::failed(), Consumed::FailedPermanently { error: None })]
     {
         let lab = Lab::new(|layer| layer.policy(Policy::at_most_once()));
         lab.crash(order("a")).await;
@@ -359,9 +359,9 @@ async fn failures_that_are_kept_are_for_good() {
     for keep in keeps {
         let lab = Lab::new(keep);
         let failed = lab.consume(Order { end: End::Fails, ..order("a") }).await;
-        assert_eq!(failed, Consumed::FailedForGood { error: Some("the bank says no") });
+        assert_eq!(failed, Consumed::FailedPermanently { error: Some("the bank says no") });
         assert_eq!(failed.action(), Action::DeadLetter);
-        assert_eq!(lab.consume(order("a")).await, Consumed::FailedForGood { error: None });
+        assert_eq!(lab.consume(order("a")).await, Consumed::FailedPermanently { error: None });
         assert_eq!(lab.attempts(), [1]);
     }
 }
@@ -392,8 +392,8 @@ async fn a_message_that_can_never_succeed_says_so() {
         ready(Err("no such account"))
     };
     let failed = lab.layer.layer(tower::service_fn(gives_up)).oneshot(order("a")).await;
-    assert_eq!(failed, Ok(Consumed::FailedForGood { error: Some("no such account") }));
-    assert_eq!(lab.consume(order("a")).await, Consumed::FailedForGood { error: None });
+    assert_eq!(failed, Ok(Consumed::FailedPermanently { error: Some("no such account") }));
+    assert_eq!(lab.consume(order("a")).await, Consumed::FailedPermanently { error: None });
     assert!(lab.attempts().is_empty());
 }
 
@@ -428,7 +428,7 @@ async fn a_message_that_is_no_json_is_put_aside() {
     let layer = ConsumerLayer::new(MemoryStore::new(), "odd", |_: &Odd| "a".to_owned());
     let service = layer.layer(tower::service_fn(|_: Odd| ready(Ok::<_, &'static str>(()))));
     let odd = service.oneshot(Odd::from([(vec![1], 2)])).await.unwrap();
-    assert!(matches!(odd, Consumed::NoKey(Refusal::BodyInvalid(_))), "{odd:?}");
+    assert!(matches!(odd, Consumed::Rejected(Refusal::BodyInvalid(_))), "{odd:?}");
 }
 
 /// In JSON all of these are `null`, and the second would be a duplicate of the first.
@@ -440,7 +440,7 @@ async fn a_message_with_a_number_that_is_not_finite_is_put_aside() {
     assert_eq!(service.clone().oneshot(None).await, Ok(Consumed::Executed(false)));
     for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let odd = service.clone().oneshot(Some(odd)).await.unwrap();
-        assert!(matches!(odd, Consumed::NoKey(Refusal::BodyInvalid(_))), "{odd:?}");
+        assert!(matches!(odd, Consumed::Rejected(Refusal::BodyInvalid(_))), "{odd:?}");
         assert_eq!(odd.action(), Action::DeadLetter);
     }
 }
@@ -465,7 +465,7 @@ async fn a_store_that_is_away_or_full_gives_the_message_back() {
         lab.faults.on(StoreVerb::Claim).once().fail(kind);
         let unavailable = lab.consume(order("a")).await;
         assert_eq!(unavailable, Consumed::Unavailable { retry_after: 3 * SECOND });
-        assert_eq!(unavailable.action(), Action::GiveBack { delay: 3 * SECOND });
+        assert_eq!(unavailable.action(), Action::Requeue { delay: 3 * SECOND });
         assert!(lab.attempts().is_empty());
         assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
     }
@@ -476,9 +476,9 @@ async fn what_could_not_be_recorded_at_once_is_recorded_later() {
     let lab = Lab::new(|layer| layer.store_timeout(SECOND));
     lab.faults.on(StoreVerb::Settle).times(10).fail(StoreErrorKind::Unavailable);
     assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
-    assert!(matches!(lab.consume(order("a")).await, Consumed::RunningElsewhere { .. }));
+    assert!(matches!(lab.consume(order("a")).await, Consumed::InProgress { .. }));
     lab.faults.heal();
-    lab.leftovers.drained().await;
+    lab.background_tasks.wait().await;
     assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
 }
 
@@ -488,8 +488,8 @@ async fn work_whose_future_is_dropped_goes_on() {
     let slow = Order { takes: LEASE, ..order("a") };
     let service = lab.layer.layer(lab.payouts.clone());
     assert!(tokio::time::timeout(SECOND, service.oneshot(slow)).await.is_err());
-    assert_eq!(lab.leftovers.count(), 1);
-    lab.leftovers.drained().await;
+    assert_eq!(lab.background_tasks.count(), 1);
+    lab.background_tasks.wait().await;
     assert_eq!(lab.consume(order("a")).await, Consumed::AlreadyDone);
     assert_eq!(lab.attempts(), [1]);
 }
@@ -507,7 +507,7 @@ async fn a_future_may_be_dropped_at_any_time() {
         let dropped = tokio::time::timeout(after, service.oneshot(Order { takes: moment, ..order("a") })).await;
         let runs = lab.attempts().len();
         begun[runs] += 1;
-        lab.leftovers.drained().await;
+        lab.background_tasks.wait().await;
         assert_eq!(lab.attempts().len(), runs, "{after:?}");
         let expected = if runs == 1 { Consumed::AlreadyDone } else { Consumed::Executed(7) };
         assert_eq!(lab.consume(order("a")).await, expected, "{after:?}: {dropped:?}");
@@ -526,7 +526,7 @@ async fn an_overtaken_consumer_hears_what_the_record_says() {
     sleep(SECOND).await;
     lab.store.forget(&key("a")).await.unwrap();
     let second = slow("a", 8 * SECOND);
-    assert!(matches!(first.await.unwrap(), Consumed::RunningElsewhere { .. }));
+    assert!(matches!(first.await.unwrap(), Consumed::InProgress { .. }));
     assert_eq!(second.await.unwrap(), Consumed::Executed(7));
 
     let slower = slow("b", 5 * SECOND);
@@ -551,7 +551,7 @@ async fn the_operation_has_a_word() {
     assert_eq!(discarded, Ok(Consumed::Executed(7)));
     assert_eq!(lab.state("a").await, Some(State::Released));
     let kept = lab.layer.layer(tower::service_fn(keeps)).oneshot(order("b")).await;
-    assert_eq!(kept, Ok(Consumed::FailedForGood { error: Some("no") }));
+    assert_eq!(kept, Ok(Consumed::FailedPermanently { error: Some("no") }));
     sleep(SECOND).await;
     assert_eq!(lab.state("b").await, None);
 }

@@ -84,7 +84,7 @@ const OF_EVERY_EDGE: &[&str] = &[
     "lease",
     "store_timeout",
     "attached",
-    "leftovers",
+    "background tasks",
     "secret",
     "observer",
 ];

@@ -5,7 +5,7 @@ use std::{future::ready, sync::Arc, time::Duration};
 
 use tower_idempotency::{
     MemoryStore, RecordKey,
-    store::{Claim, Claimed, Operator, Store},
+    store::{Claim, Claimed, StoreAdmin, Store},
     testing::{
         FaultyStore, ManualClock,
         suite::{self, Factory},
@@ -27,7 +27,7 @@ async fn in_real_time_on_many_threads() {
 #[tokio::test(start_paused = true)]
 async fn without_its_type() {
     let store = MemoryStore::new();
-    suite::run(&|namespace: &str| ready(Arc::new(store.namespace(namespace)) as Arc<dyn Operator>)).await;
+    suite::run(&|namespace: &str| ready(Arc::new(store.namespace(namespace)) as Arc<dyn StoreAdmin>)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,10 +13,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    AfterCrash, Fingerprint, Keep, KeyError, Leftovers, MemoryStore, OnDuplicate, Once, Operation, Payload, Policy,
+    AfterCrash, Fingerprint, Keep, KeyError, BackgroundTasks, MemoryStore, OnDuplicate, Once, Operation, Payload, Policy,
     RecordKey, Refusal, Reply, StoreErrorKind, StoreVerb, WhileRunning,
     run::RunError,
-    store::{Claimant, Operator, Settlement, State},
+    store::{Claimant, StoreAdmin, Settlement, State},
     testing::FaultyStore,
 };
 
@@ -75,7 +75,7 @@ async fn crash(once: &Once) {
 }
 
 async fn crash_of(once: &Once, key: &str) {
-    let hangs = once.clone().attached().run(key, |_| pending::<Result<Invoice, String>>());
+    let hangs = once.clone().cancel_on_disconnect().run(key, |_| pending::<Result<Invoice, String>>());
     assert!(timeout(SECOND, hangs).await.is_err());
     sleep(LEASE).await;
 }
@@ -322,23 +322,23 @@ async fn attempts_outlive_long_pauses() {
 #[tokio::test(start_paused = true)]
 async fn unfinished_work_counts_for_its_scope() {
     let (_, once, writer) = once();
-    let few = Leftovers::new().limit_per_caller(1);
-    let of = |tenant: &str| once.clone().leftovers(few.clone()).scope(tenant);
+    let few = BackgroundTasks::new().limit_per_caller(1);
+    let of = |tenant: &str| once.clone().background_tasks(few.clone()).scope(tenant);
     let (ann, bob) = (of("ann"), of("bob"));
     assert!(timeout(SECOND / 2, write(&ann, &writer, "a")).await.is_err());
     assert_eq!(write(&ann, &writer, "b").await, refused(Refusal::TooManyUnfinished));
     assert_eq!(write(&bob, &writer, "b").await.unwrap().number, 2);
-    few.drained().await;
+    few.wait().await;
     assert_eq!(write(&ann, &writer, "b").await.unwrap().number, 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_future_that_is_dropped_goes_on() {
     let (_, once, writer) = once();
-    let leftovers = Leftovers::new();
-    let once = once.leftovers(leftovers.clone());
+    let background_tasks = BackgroundTasks::new();
+    let once = once.background_tasks(background_tasks.clone());
     assert!(timeout(SECOND / 2, write(&once, &writer, "a")).await.is_err());
-    leftovers.drained().await;
+    background_tasks.wait().await;
     assert_eq!(write(&once, &writer, "a").await.unwrap().number, 1);
 }
 

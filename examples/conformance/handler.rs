@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tower_idempotency::{
     Operation,
-    store::{Filter, Operator},
+    store::{Filter, StoreAdmin},
 };
 
 use crate::{executions::Executions, instructions::Instructions};
 
 pub(crate) struct Server {
-    pub(crate) store: Arc<dyn Operator>,
+    pub(crate) store: Arc<dyn StoreAdmin>,
     pub(crate) executions: Executions,
 }
 

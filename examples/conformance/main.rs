@@ -49,8 +49,8 @@ use tower_idempotency::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 use tower_idempotency::store::SqlStore;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
-    fingerprint, key, preset, scope, store::Operator,
+    AfterCrash, IdempotencyLayer, Keep, BackgroundTasks, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
+    fingerprint, key, preset, scope, store::StoreAdmin,
 };
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
@@ -77,18 +77,18 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let flags = Flags::parse(env::args().skip(1))?;
-    let leftovers = Leftovers::new();
+    let background_tasks = BackgroundTasks::new();
     let told = |layer: IdempotencyLayer| {
         layer
             .retention(flags.retention)
             .lease(flags.lease)
             .store_timeout(flags.store_timeout)
-            .leftovers(leftovers.clone())
+            .background_tasks(background_tasks.clone())
     };
     let (store, transfer) = open(&flags, &told).await?;
     let executions = Executions::new(flags.effects.as_deref())?;
     let base = told(IdempotencyLayer::new(store.clone()));
-    let tokens = Tokens::new(store.clone()).life(flags.token_life);
+    let tokens = Tokens::new(store.clone()).lifetime(flags.token_life);
     let layer = |purpose: &str| {
         tokens
             .layer(purpose)
@@ -96,7 +96,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             .retention(flags.retention)
             .lease(flags.lease)
             .store_timeout(flags.store_timeout)
-            .leftovers(leftovers.clone())
+            .background_tasks(background_tasks.clone())
     };
     let app = routes(&base, layer("order"), layer("other"))
         .merge(transfer)
@@ -120,7 +120,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     drop(stop);
     let ended = async {
         let served = serving.await;
-        leftovers.drained().await;
+        background_tasks.wait().await;
         served
     };
     match timeout(GRACE, ended).await {
@@ -130,7 +130,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// A store, and the routes that only it can serve.
-type Opened = Result<(Arc<dyn Operator>, Router<Arc<Server>>), Box<dyn Error>>;
+type Opened = Result<(Arc<dyn StoreAdmin>, Router<Arc<Server>>), Box<dyn Error>>;
 
 #[cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite")),
@@ -192,7 +192,7 @@ fn routes(base: &IdempotencyLayer, submit: TokenLayer, other: TokenLayer) -> Rou
         .route("/resubmit", post(handle).layer(no_resubmit(default())))
         .nest("/nested/pay", run.clone())
         .nest("/nested/refund", run)
-        .route("/attached", post(handle).layer(default().attached()))
+        .route("/attached", post(handle).layer(default().cancel_on_disconnect()))
         .route("/fail-open", post(handle).layer(default().fail_open()))
         .route("/put", put(handle).delete(handle).layer(default().methods([Method::PUT, Method::DELETE])))
         .route("/fast", post(handle).layer(default().store_timeout(Duration::from_millis(500))))

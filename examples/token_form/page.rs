@@ -27,7 +27,7 @@ pub(crate) fn front(words: &Words, shop: &Shop, token: &Token, key: &str, placed
             guard,
             action: &action,
             token: Some(token.as_str()).filter(|_| guard == Guard::Token),
-            life: token.life().as_secs(),
+            life: token.lifetime().as_secs(),
             item: "tea",
             amount: "1",
             error: None,

@@ -57,7 +57,7 @@ impl Guard {
 }
 
 pub(crate) fn app(token_life: Duration) -> Router {
-    let shop = Shop { tokens: Tokens::new(MemoryStore::new()).life(token_life), ..Shop::default() };
+    let shop = Shop { tokens: Tokens::new(MemoryStore::new()).lifetime(token_life), ..Shop::default() };
     let mut app = Router::new()
         .route("/", get(choose_a_language))
         .route("/counts", get(counts))

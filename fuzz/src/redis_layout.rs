@@ -14,9 +14,9 @@ pub enum Fault {
 }
 
 /// Takes from the front.
-struct Front<'a>(&'a [u8]);
+struct CachedStore<'a>(&'a [u8]);
 
-impl<'a> Front<'a> {
+impl<'a> CachedStore<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or(Fault::Torn)?;
         self.0 = rest;
@@ -57,7 +57,7 @@ pub struct Layout {
 
 impl Layout {
     pub fn read(value: &[u8], left: i64) -> Result<Self, Fault> {
-        let mut front = Front(value);
+        let mut front = CachedStore(value);
         let [version] = front.array()?;
         match version {
             0 | 1 => return Err(Fault::Torn),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tower_idempotency::{
     Fingerprint, RecordKey, RedisStore, StoreErrorKind,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Issue, Issued, Operator, Record, Release,
+        Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Issue, Issued, StoreAdmin, Record, Release,
         SecretNumber, Settlement, State, Store, TraceContext, Verdict, judge,
     },
 };

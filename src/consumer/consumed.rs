@@ -9,8 +9,8 @@ use crate::value::{Mismatch, Refusal};
 /// | outcome | action |
 /// | --- | --- |
 /// | `Executed`, `AlreadyDone` | acknowledge |
-/// | `RunningElsewhere`, `Failed`, `RolledBack`, `CommitUnknown`, `Unavailable` | give back, with a delay |
-/// | `FailedForGood`, `Exhausted`, `NoKey`, `Mismatch`, `OutcomeUnknown` | dead-letter |
+/// | `InProgress`, `Failed`, `RolledBack`, `CommitUnknown`, `Unavailable` | give back, with a delay |
+/// | `FailedPermanently`, `Exhausted`, `Rejected`, `Mismatch`, `OutcomeUnknown` | dead-letter |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the broker has to be told"]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Consumed<T, E> {
     /// It was handled before.
     AlreadyDone,
     /// Another one handles it, and may fail to: to acknowledge it now could lose it.
-    RunningElsewhere {
+    InProgress {
         /// When to look again.
         retry_after: Duration,
     },
@@ -48,7 +48,7 @@ pub enum Consumed<T, E> {
         retry_after: Duration,
     },
     /// It was not handled, now or before, and no other try can change that: it never runs again.
-    FailedForGood {
+    FailedPermanently {
         /// What the service said; `None` where it said so before.
         error: Option<E>,
     },
@@ -61,7 +61,7 @@ pub enum Consumed<T, E> {
     },
     /// It has no key, none that is valid, no scope, or cannot be written as JSON for its fingerprint. Why: `key-missing`,
     /// `key-invalid`, `scope-missing` or `body-invalid`.
-    NoKey(Refusal),
+    Rejected(Refusal),
     /// Its key belongs to a message with other content.
     Mismatch(Mismatch),
     /// It was claimed before, must not be begun again, and nobody knows how it ended, or whether it began. This is for
@@ -83,7 +83,7 @@ pub enum Action {
     /// The broker can forget it.
     Acknowledge,
     /// The broker should deliver it again.
-    GiveBack {
+    Requeue {
         /// Not before this has passed.
         delay: Duration,
     },
@@ -97,14 +97,14 @@ impl<T, E> Consumed<T, E> {
     pub fn action(&self) -> Action {
         match *self {
             Self::Executed(_) | Self::AlreadyDone => Action::Acknowledge,
-            Self::RunningElsewhere { retry_after: delay }
+            Self::InProgress { retry_after: delay }
             | Self::Failed { retry_after: delay, .. }
             | Self::RolledBack { retry_after: delay, .. }
             | Self::CommitUnknown { retry_after: delay }
-            | Self::Unavailable { retry_after: delay } => Action::GiveBack { delay },
-            Self::FailedForGood { .. }
+            | Self::Unavailable { retry_after: delay } => Action::Requeue { delay },
+            Self::FailedPermanently { .. }
             | Self::Exhausted { .. }
-            | Self::NoKey(_)
+            | Self::Rejected(_)
             | Self::Mismatch(_)
             | Self::OutcomeUnknown => Action::DeadLetter,
         }

@@ -16,7 +16,7 @@ type Output<T, E> = Result<Consumed<T, E>, E>;
 ///
 /// Dropped before the key is claimed, nothing has happened. Dropped after that, the rest of the work is handed to the
 /// Tokio runtime that it was called in and finished there, so that its outcome is recorded, and the message that is
-/// delivered again is found to be done. A layer that is [attached](super::ConsumerLayer::attached) drops the work
+/// delivered again is found to be done. A layer that is [attached](super::ConsumerLayer::cancel_on_disconnect) drops the work
 /// instead, and its claim lapses.
 #[must_use = "futures do nothing unless polled"]
 pub struct ConsumerFuture<T: 'static, E: 'static>(Kind<T, E>);

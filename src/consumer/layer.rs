@@ -4,7 +4,7 @@ use tower_layer::Layer;
 
 use super::{Consumer, settings::Settings};
 use crate::{
-    engine::{Engine, Leftovers, Permanent},
+    engine::{Engine, BackgroundTasks, Permanent},
     exchange::Operation,
     value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning, nonzero},
 };
@@ -91,7 +91,7 @@ impl<M> ConsumerLayer<M> {
     }
 
     /// Which errors of the service no other try can change, such as an account that is closed: the message is
-    /// [`FailedForGood`], and its duplicates are too.
+    /// [`FailedPermanently`], and its duplicates are too.
     ///
     /// `E` is the service's error type; errors of another type are never permanent. What the service did in the layer's
     /// transaction is rolled back. The service itself can say the same with [`Operation::fail_permanently`].
@@ -114,7 +114,7 @@ impl<M> ConsumerLayer<M> {
     /// # drop((layer, PayoutError::BankUnreachable));
     /// ```
     ///
-    /// [`FailedForGood`]: super::Consumed::FailedForGood
+    /// [`FailedPermanently`]: super::Consumed::FailedPermanently
     pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.permanent = Permanent::when(is_permanent))
     }
@@ -239,7 +239,7 @@ impl<M> ConsumerLayer<M> {
     ///
     /// This is how a configuration decides whether a consumer is protected: the type of the service stays the same. Nothing
     /// is asked of the store, no message is without a key, and there is no [`Operation`]. What came of a message is
-    /// `Executed`, `Failed` as of a first attempt, or `FailedForGood` of an error that is
+    /// `Executed`, `Failed` as of a first attempt, or `FailedPermanently` of an error that is
     /// [permanent](Self::permanent_errors).
     ///
     /// ```
@@ -263,13 +263,13 @@ impl<M> ConsumerLayer<M> {
     }
 
     /// The work is dropped with its future, and its claim lapses, instead of being finished.
-    pub fn attached(self) -> Self {
+    pub fn cancel_on_disconnect(self) -> Self {
         self.with(|settings| settings.attached = true)
     }
 
     /// What bounds, counts and awaits the work whose future was dropped. Clones of a layer share one.
-    pub fn leftovers(self, leftovers: Leftovers) -> Self {
-        self.with_engine(|engine| engine.leftovers = leftovers)
+    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
+        self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
     /// Keys with a secret what the store, logs and other services see of contents. Default: none.

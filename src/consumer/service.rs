@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{Errand, Fate, NoOutcome, Performed, Started, Task, Work},
+    engine::{Execution, Fate, NoOutcome, ExecutionOutcome, RunContext, Task, Work},
     exchange::Operation,
     value::{Claim, Event, Payload, RecordKey, is_failure},
 };
@@ -88,7 +88,7 @@ where
             Ok(claimed) => claimed,
             Err(refusal) => {
                 engine.report(&Event::Refused { key: None, refusal: &refusal });
-                return ConsumerFuture::ready(Consumed::NoKey(refusal));
+                return ConsumerFuture::ready(Consumed::Rejected(refusal));
             }
         };
         let inner = self.ready();
@@ -112,7 +112,7 @@ impl<M> Settings<M> {
         S::Error: 'static,
     {
         let remembered = |attempt| self.remembered(attempt);
-        let errand = Errand {
+        let errand = Execution {
             key: &key,
             claim: &claim,
             policy: &self.policy,
@@ -120,7 +120,7 @@ impl<M> Settings<M> {
             counts: Some(&remembered),
         };
         let (settings, working, named) = (&self, &work, &key);
-        let job = move |started: Started| async move {
+        let job = move |started: RunContext| async move {
             let granted = started.granted;
             if settings.attempts.is_some_and(|most| granted.attempt > most) {
                 let attempts = granted.attempt - 1;
@@ -137,16 +137,16 @@ impl<M> Settings<M> {
         };
         let performed = self.engine.perform(&work, errand, job).await;
         match performed {
-            Performed::Ran(consumed) => consumed,
-            Performed::Settled(payload) => {
+            ExecutionOutcome::Ran(consumed) => consumed,
+            ExecutionOutcome::Settled(payload) => {
                 self.engine.report(&Event::Replayed { key: &key });
                 if is_failure(payload.as_ref()) {
-                    Consumed::FailedForGood { error: None }
+                    Consumed::FailedPermanently { error: None }
                 } else {
                     Consumed::AlreadyDone
                 }
             }
-            Performed::NoOutcome(why) => {
+            ExecutionOutcome::NoOutcome(why) => {
                 self.engine.report(&Event::Refused { key: Some(&key), refusal: &why.refusal() });
                 self.without_outcome(&why)
             }
@@ -169,7 +169,7 @@ impl<M> Settings<M> {
                 };
                 (Consumed::Executed(response), fate)
             }
-            Err(error) if kept => (Consumed::FailedForGood { error: Some(error) }, Fate::Fail),
+            Err(error) if kept => (Consumed::FailedPermanently { error: Some(error) }, Fate::Fail),
             Err(error) if self.is_last(attempt) => {
                 let exhausted = Consumed::Exhausted { error: Some(error), attempts: attempt };
                 (exhausted, Fate::Release(self.remembered(attempt)))
@@ -185,7 +185,7 @@ impl<M> Settings<M> {
     fn unprotected<T, E: 'static>(&self, outcome: Result<T, E>) -> Consumed<T, E> {
         match outcome {
             Ok(response) => Consumed::Executed(response),
-            Err(error) if self.permanent.is(&error) => Consumed::FailedForGood { error: Some(error) },
+            Err(error) if self.permanent.is(&error) => Consumed::FailedPermanently { error: Some(error) },
             Err(error) => Consumed::Failed { error, attempt: 1, retry_after: self.pause(1) },
         }
     }
@@ -207,10 +207,10 @@ impl<M> Settings<M> {
     /// What came of a message that has no outcome. Each reason is named: one that is forgotten would lose messages.
     fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
         match *why {
-            NoOutcome::Running(left) => Consumed::RunningElsewhere { retry_after: self.policy.pause(left) },
+            NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.policy.pause(left) },
             NoOutcome::Mismatch(mismatch) => Consumed::Mismatch(mismatch),
             NoOutcome::OutcomeUnknown => Consumed::OutcomeUnknown,
-            NoOutcome::NotIssued => Consumed::NoKey(why.refusal()),
+            NoOutcome::NotIssued => Consumed::Rejected(why.refusal()),
             NoOutcome::RolledBack { attempt } if self.is_last(attempt) => {
                 Consumed::Exhausted { error: None, attempts: attempt }
             }

@@ -3,7 +3,7 @@ use std::{future::Future, time::Duration};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::Ghost, waiters::Waiter};
+use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::PendingClaim, waiters::Waiter};
 use crate::{
     store::Claimed,
     value::{Claim, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
@@ -70,7 +70,7 @@ impl Engine {
     pub(crate) fn admit<'a>(&'a self, ask: Ask<'a>) -> impl Future<Output = Admission<'a>> {
         async move {
             let Ask { work, key, claim, stage, party, patience, body } = ask;
-            if let Err(refusal) = self.leftovers.admit(party, key) {
+            if let Err(refusal) = self.background_tasks.admit(party, key) {
                 return Admission::Refused(refusal);
             }
             if let Some(transactions) = &self.transactions {
@@ -84,13 +84,13 @@ impl Engine {
             // A grant that comes when its lease is over may have been taken over already.
             let limit = self.store_timeout.min(claim.lease);
             loop {
-                let ghost = Ghost::new(self, work, key, claim);
+                let ghost = PendingClaim::new(self, work, key, claim);
                 let claimed = match bounded(self.store.claim(key, claim), limit).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
                         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                         if error.is_without_effect() {
-                            ghost.laid();
+                            ghost.disarm();
                         }
                         return Admission::Failed { error, running };
                     }
@@ -99,7 +99,7 @@ impl Engine {
                     // The ghost gives the claim back.
                     return self.granted_too_late(key, running);
                 }
-                ghost.laid();
+                ghost.disarm();
                 match claimed {
                     Claimed::Granted(granted) => {
                         work.claimed(key, party, stage);

@@ -64,7 +64,7 @@ impl Run<'_> {
 
     /// Ends the run.
     ///
-    /// Tries for the store timeout; after that, or without a client, goes on for as long as a leftover may.
+    /// Tries for the store timeout; after that, or without a client, goes on for as long as a background task may.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(crate) fn finish(mut self, mut how: How) -> impl Future<Output = Ending> {
         async move {
@@ -78,17 +78,17 @@ impl Run<'_> {
             self.look_for_a_stall(start);
             match self.try_once(&mut how, start, self.engine.store_timeout).await {
                 Some(ending) => ending,
-                None => Box::pin(self.insist(how, start)).await,
+                None => Box::pin(self.retry(how, start)).await,
             }
         }
     }
 
     /// The store has failed once.
-    async fn insist(mut self, mut how: How, start: Instant) -> Ending {
+    async fn retry(mut self, mut how: How, start: Instant) -> Ending {
         let mut pause = Duration::from_millis(20);
         loop {
             let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
-            if self.work.is_leftover() {
+            if self.work.is_detached() {
                 // No client waits for it, and the place that it has is one in the background.
                 left = self.engine.store_timeout;
             }
@@ -188,7 +188,7 @@ impl Run<'_> {
         };
         match (self.work.runtime(), self.work.claim()) {
             (Some(runtime), Some((key, party))) => {
-                self.engine.leftovers.spawn(runtime, party.bucket(key), go_on, not_recorded);
+                self.engine.background_tasks.spawn(runtime, party.bucket(key), go_on, not_recorded);
             }
             _ => self.engine.report(&Event::NotRecorded { key: self.key, verb }),
         }

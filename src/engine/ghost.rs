@@ -10,7 +10,7 @@ use crate::{
 
 /// A claim that was sent and whose answer is not known. Dropped in this state, it is released in the background, so
 /// that no ghost holds the key.
-pub(super) struct Ghost<'a> {
+pub(super) struct PendingClaim<'a> {
     engine: &'a Engine,
     work: &'a Work,
     key: &'a RecordKey,
@@ -18,19 +18,19 @@ pub(super) struct Ghost<'a> {
     armed: bool,
 }
 
-impl<'a> Ghost<'a> {
+impl<'a> PendingClaim<'a> {
     /// To be made before the claim is sent: it may take effect although its caller never comes back.
     pub(super) fn new(engine: &'a Engine, work: &'a Work, key: &'a RecordKey, claim: &'a Claim) -> Self {
         Self { engine, work, key, claim, armed: true }
     }
 
     /// The answer is known.
-    pub(super) fn laid(mut self) {
+    pub(super) fn disarm(mut self) {
         self.armed = false;
     }
 }
 
-impl Drop for Ghost<'_> {
+impl Drop for PendingClaim<'_> {
     fn drop(&mut self) {
         let Some(runtime) = self.work.runtime().filter(|_| self.armed) else { return };
         let (engine, key) = (self.engine.clone(), self.key.clone());
@@ -38,7 +38,7 @@ impl Drop for Ghost<'_> {
         let lease = self.claim.lease;
         let lay = async move { lay(&engine, &key, &release, lease).await };
         // Past the bound the ghost's lease has to lapse by itself.
-        self.engine.leftovers.spawn_release(runtime, lay);
+        self.engine.background_tasks.spawn_release(runtime, lay);
     }
 }
 

@@ -9,7 +9,7 @@ mod bounded;
 mod finish;
 mod ghost;
 mod lease;
-mod leftovers;
+mod background;
 mod party;
 mod perform;
 mod permanent;
@@ -29,17 +29,17 @@ use crate::{
     value::{Observer, Secret},
 };
 
-pub use self::leftovers::Leftovers;
+pub use self::background::BackgroundTasks;
 pub(crate) use self::{
     adjusted::Adjusted,
     admit::{Admission, Ask},
     finish::{Ending, How},
     lease::Run,
     party::Party,
-    perform::{Errand, Fate, NoOutcome, Performed},
+    perform::{Execution, Fate, NoOutcome, ExecutionOutcome},
     permanent::Permanent,
     task::Task,
-    transact::Started,
+    transact::RunContext,
     unwind::CatchUnwind,
     waiting::WaitingBodies,
     work::{Stage, Work},
@@ -52,7 +52,7 @@ pub(crate) struct Engine {
     /// Runs are claimed in transactions of this, in which the work is done too.
     pub(crate) transactions: Option<Arc<dyn TransactionalStore>>,
     pub(crate) store_timeout: Duration,
-    pub(crate) leftovers: Leftovers,
+    pub(crate) background_tasks: BackgroundTasks,
     pub(crate) waiting: Arc<WaitingBodies>,
     waiters: Arc<Waiters>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
@@ -76,7 +76,7 @@ impl Engine {
             store,
             transactions,
             store_timeout: Duration::from_secs(5),
-            leftovers: Leftovers::new(),
+            background_tasks: BackgroundTasks::new(),
             waiting: WaitingBodies::new(WaitingBodies::LIMIT),
             waiters: Arc::default(),
             observer: None,
@@ -89,7 +89,7 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
             .field("store_timeout", &self.store_timeout)
-            .field("leftovers", &self.leftovers)
+            .field("background tasks", &self.background_tasks)
             .field("transactional", &self.transactions.is_some())
             .finish_non_exhaustive()
     }

@@ -2,14 +2,14 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, Stage, Started, Work, bounded::bounded};
+use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, Stage, RunContext, Work, bounded::bounded};
 use crate::{
     store::{FailedAttempt, Granted},
     value::{Claim, Event, Mismatch, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreVerb},
 };
 
 /// An operation that is no HTTP request.
-pub(crate) struct Errand<'a> {
+pub(crate) struct Execution<'a> {
     pub(crate) key: &'a RecordKey,
     pub(crate) claim: &'a Claim,
     pub(crate) policy: &'a Policy,
@@ -19,7 +19,7 @@ pub(crate) struct Errand<'a> {
 }
 
 /// What came of an errand.
-pub(crate) enum Performed<T> {
+pub(crate) enum ExecutionOutcome<T> {
     /// It ran, and nothing is known that speaks against what came of it.
     Ran(T),
     /// It has ended in another try. `None` is a tombstone.
@@ -63,7 +63,7 @@ impl NoOutcome {
     }
 }
 
-impl<T> From<NoOutcome> for Performed<T> {
+impl<T> From<NoOutcome> for ExecutionOutcome<T> {
     fn from(why: NoOutcome) -> Self {
         Self::NoOutcome(why)
     }
@@ -79,11 +79,11 @@ pub(crate) enum Fate {
     Release(Duration),
 }
 
-impl Errand<'_> {
+impl Execution<'_> {
     /// The record says what a run came to that lost its claim.
-    fn late<T>(&self, record: Option<Box<Record>>) -> Performed<T> {
+    fn late<T>(&self, record: Option<Box<Record>>) -> ExecutionOutcome<T> {
         match record.filter(|record| record.is_of(self.claim)) {
-            Some(record) if record.state == State::Settled => Performed::Settled(record.payload),
+            Some(record) if record.state == State::Settled => ExecutionOutcome::Settled(record.payload),
             record => NoOutcome::Running(record.map_or(Duration::ZERO, |it| it.lease_left)).into(),
         }
     }
@@ -103,9 +103,9 @@ impl Engine {
     pub(crate) async fn perform<T, F>(
         &self,
         work: &Work,
-        errand: Errand<'_>,
-        job: impl FnOnce(Started) -> F,
-    ) -> Performed<T>
+        errand: Execution<'_>,
+        job: impl FnOnce(RunContext) -> F,
+    ) -> ExecutionOutcome<T>
     where
         F: Future<Output = (T, Fate)>,
     {
@@ -124,7 +124,7 @@ impl Engine {
         match self.admit(ask).await {
             Admission::Refused(refusal) => NoOutcome::NotNow(refusal).into(),
             Admission::Run(run) => run.perform(&errand, job).await,
-            Admission::Settled(payload, _) => Performed::Settled(payload),
+            Admission::Settled(payload, _) => ExecutionOutcome::Settled(payload),
             Admission::Running(left) => NoOutcome::Running(left).into(),
             Admission::Mismatch(mismatch) => NoOutcome::Mismatch(mismatch).into(),
             Admission::OutcomeUnknown => NoOutcome::OutcomeUnknown.into(),
@@ -136,7 +136,7 @@ impl Engine {
 
     /// Records an attempt whose transaction was rolled back, in one statement of its own. If the store fails, the
     /// attempt does not count.
-    async fn record_failure(&self, errand: &Errand<'_>, failed: FailedAttempt) {
+    async fn record_failure(&self, errand: &Execution<'_>, failed: FailedAttempt) {
         let Some(store) = &self.transactions else { return };
         let (key, settles) = (errand.key, failed.payload.is_some());
         let verb = if settles { StoreVerb::Settle } else { StoreVerb::Release };
@@ -152,7 +152,7 @@ impl Engine {
 }
 
 impl Run<'_> {
-    async fn perform<T, F>(mut self, errand: &Errand<'_>, job: impl FnOnce(Started) -> F) -> Performed<T>
+    async fn perform<T, F>(mut self, errand: &Execution<'_>, job: impl FnOnce(RunContext) -> F) -> ExecutionOutcome<T>
     where
         F: Future<Output = (T, Fate)>,
     {
@@ -163,7 +163,7 @@ impl Run<'_> {
         let (outcome, fate) = match self.hold(pin!(CatchUnwind::new(job))).await {
             Ok((outcome, fate)) => (Ok(outcome), fate),
             // Without its caller the work has lost its task-locals, which may be why it panicked.
-            Err(panic) if work.is_leftover() && !policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) if work.is_detached() && !policy.keeps_panics() => resume_unwind(panic),
             Err(panic) if policy.keeps_panics() => (Err(panic), Fate::Fail),
             Err(panic) => (Err(panic), Fate::Release(policy.released_for(None))),
         };
@@ -178,7 +178,7 @@ impl Run<'_> {
         }
         match (outcome, ending) {
             (Err(panic), _) => resume_unwind(panic),
-            (Ok(outcome), Ending::Recorded | Ending::Unrecorded) => Performed::Ran(outcome),
+            (Ok(outcome), Ending::Recorded | Ending::Unrecorded) => ExecutionOutcome::Ran(outcome),
             (Ok(_), Ending::Lost(record)) => errand.late(record),
             (Ok(_), Ending::RolledBack) => NoOutcome::RolledBack { attempt: granted.attempt }.into(),
             (Ok(_), Ending::Unknown) => NoOutcome::CommitUnknown.into(),
@@ -186,7 +186,7 @@ impl Run<'_> {
     }
 
     /// How the run ends, and what is to be recorded once its transaction is rolled back.
-    fn end_of(&self, errand: &Errand<'_>, fate: Fate) -> (How, Option<FailedAttempt>) {
+    fn end_of(&self, errand: &Execution<'_>, fate: Fate) -> (How, Option<FailedAttempt>) {
         let retention = match self.work.wishes().retain {
             Some(Retain::For(retention)) => retention,
             _ => errand.policy.retention,

@@ -97,7 +97,7 @@ fn trace(engine: &Engine, event: &Event<'_>) {
         Event::Dropped { key, after: None } => warn!(
             key = id(key),
             route = key.route(),
-            "the client left, and its work was dropped with it; its claim lapses, and the next try runs. Without `.attached()` \
+            "the client left, and its work was dropped with it; its claim lapses, and the next try runs. Without `.cancel_on_disconnect()` \
              it would have gone on"
         ),
         Event::Dropped { key, after } => warn!(
@@ -105,7 +105,7 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             route = key.route(),
             ?after,
             "the client left, and its work was dropped; its claim lapses. If the server is shutting down, await \
-             `Leftovers::drained()` first; if the work takes longer than it may, choose a longer `Leftovers::time(..)`"
+             `BackgroundTasks::wait()` first; if the work takes longer than it may, choose a longer `BackgroundTasks::max_duration(..)`"
         ),
     }
 }

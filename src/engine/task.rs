@@ -41,7 +41,7 @@ impl<T: 'static> Future for Task<T> {
     /// Where the work panics, and where it is polled after it ended.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let Some(mut future) = self.future.take() else { panic!("polled after it was ready") };
-        self.work.see_runtime();
+        self.work.capture_runtime();
         let polled = future.as_mut().poll(cx);
         if polled.is_pending() {
             self.future = Some(future);
@@ -57,7 +57,7 @@ impl<T: 'static> Drop for Task<T> {
         if self.work.stage() == Stage::Attached {
             return self.engine.report(&Event::Dropped { key, after: None });
         }
-        self.work.leave_over();
+        self.work.detach();
         let rest = async move {
             future.await;
         };
@@ -68,7 +68,7 @@ impl<T: 'static> Drop for Task<T> {
         let Some(runtime) = self.work.runtime() else {
             return self.engine.report(&Event::Dropped { key, after: None });
         };
-        self.engine.leftovers.spawn(runtime, party.bucket(key), rest, too_long);
+        self.engine.background_tasks.spawn(runtime, party.bucket(key), rest, too_long);
         self.engine.report(&Event::Detached { key });
     }
 }

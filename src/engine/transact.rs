@@ -65,7 +65,7 @@ impl Engine {
 }
 
 /// What a piece of work is told of the claim under which it runs.
-pub(crate) struct Started {
+pub(crate) struct RunContext {
     pub(crate) claimant: Claimant,
     pub(crate) granted: Granted,
     pub(crate) secret: Option<Secret>,
@@ -75,9 +75,9 @@ pub(crate) struct Started {
 }
 
 impl Run<'_> {
-    pub(crate) fn started(&self) -> Started {
+    pub(crate) fn started(&self) -> RunContext {
         let slot = self.transaction.as_ref().map(|transaction| transaction.slot());
-        Started { claimant: self.claim.claimant, granted: self.granted, secret: self.engine.secret.clone(), slot }
+        RunContext { claimant: self.claim.claimant, granted: self.granted, secret: self.engine.secret.clone(), slot }
     }
 
     /// Commits the transaction with the record in it, or rolls it back.

@@ -6,7 +6,7 @@ use std::sync::{
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use super::Party;
-use crate::value::{RecordKey, Wishes};
+use crate::value::{RecordKey, HandlerDirectives};
 
 /// How far a piece of work is, for whoever has to decide what a client's leaving means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,14 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Work {
     stage: AtomicU8,
-    leftover: AtomicBool,
+    detached: AtomicBool,
     overdue: AtomicBool,
     lost: AtomicBool,
     /// When the lease ends if it is not renewed; `None` if there is none to renew.
     held_until: Mutex<Option<Instant>>,
     request_broken: AtomicBool,
     changed: Notify,
-    wishes: Mutex<Wishes>,
+    wishes: Mutex<HandlerDirectives>,
     claimed: OnceLock<(RecordKey, Party)>,
     runtime: OnceLock<Handle>,
 }
@@ -41,22 +41,22 @@ impl Work {
     pub(crate) fn new() -> Self {
         let work = Self {
             stage: AtomicU8::new(Stage::Open as u8),
-            leftover: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             held_until: Mutex::new(None),
             request_broken: AtomicBool::new(false),
             changed: Notify::new(),
-            wishes: Mutex::new(Wishes::default()),
+            wishes: Mutex::new(HandlerDirectives::default()),
             claimed: OnceLock::new(),
             runtime: OnceLock::new(),
         };
-        work.see_runtime();
+        work.capture_runtime();
         work
     }
 
     /// Remembers the first runtime that the work is seen in.
-    pub(super) fn see_runtime(&self) {
+    pub(super) fn capture_runtime(&self) {
         if self.runtime.get().is_none()
             && let Ok(current) = Handle::try_current()
         {
@@ -91,12 +91,12 @@ impl Work {
     }
 
     /// The client has left, and the work goes on without it.
-    pub(crate) fn is_leftover(&self) -> bool {
-        self.leftover.load(Ordering::Acquire)
+    pub(crate) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Acquire)
     }
 
-    pub(super) fn leave_over(&self) {
-        self.leftover.store(true, Ordering::Release);
+    pub(super) fn detach(&self) {
+        self.detached.store(true, Ordering::Release);
     }
 
     /// The claim is known to be another's, or gone.
@@ -152,11 +152,11 @@ impl Work {
         self.request_broken.load(Ordering::Acquire)
     }
 
-    pub(crate) fn wishes(&self) -> Wishes {
+    pub(crate) fn wishes(&self) -> HandlerDirectives {
         *self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn wish(&self, change: impl FnOnce(&mut Wishes)) {
+    pub(crate) fn wish(&self, change: impl FnOnce(&mut HandlerDirectives)) {
         change(&mut self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

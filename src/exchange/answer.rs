@@ -13,11 +13,11 @@ use http::{
 };
 use http_body::Body;
 
-use super::{Asked, Exchange, MARKER, Scoping, codec, headers::KeptHeaders, times::Times, token::Shown};
+use super::{ClaimRequest, Exchange, MARKER, Scoping, codec, headers::HeaderPolicy, times::Times, token::PresentedToken};
 use crate::{
     body::{Collected, Excess, Failure, Patience, ResponseBody, collect},
     engine::Work,
-    value::{Answer, Caller, KeptAnswer, OnDuplicate, Refusal, Retain, Wishes, is_undone},
+    value::{Answer, Caller, KeptAnswer, OnDuplicate, Refusal, Retain, HandlerDirectives, is_undone},
 };
 
 /// What becomes of the record.
@@ -35,14 +35,14 @@ pub(super) enum Fate {
 /// Who asked: the claim, and the request's head where something looks back at it.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ClaimRequest,
     pub(super) head: Option<&'a request::Parts>,
 }
 
 impl Exchange {
     /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(super) fn take_in<B>(
+    pub(super) fn collect_response<B>(
         &self,
         asking: Asking<'_>,
         head: &mut Parts,
@@ -92,13 +92,13 @@ impl Exchange {
     /// A handler that passes on what others replayed has made an answer of its own.
     pub(super) fn take_mark_off(&self, headers: &mut HeaderMap) {
         headers.remove(&MARKER);
-        if let Some(marker) = self.marker.as_ref().filter(|&marker| *marker != MARKER) {
+        if let Some(marker) = self.replay_header.as_ref().filter(|&marker| *marker != MARKER) {
             headers.remove(marker);
         }
     }
 
     /// Whether the answer goes out as it comes: it is none to wait for, none to replay, or too long to be kept.
-    fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: Wishes) -> bool {
+    fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: HandlerDirectives) -> bool {
         // A 304 tells the length of what it does not send.
         let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
         let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
@@ -110,7 +110,7 @@ impl Exchange {
     }
 
     /// `body` is `None` where it is not whole, or not held.
-    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: Wishes, asked: &Asked) -> Fate {
+    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: HandlerDirectives, asked: &ClaimRequest) -> Fate {
         let answer = Answer {
             status: parts.status,
             headers: &parts.headers,
@@ -132,13 +132,13 @@ impl Exchange {
     }
 
     /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
-    pub(super) fn kept_for(&self, retention: Duration, token: Option<&Shown>) -> Duration {
+    pub(super) fn kept_for(&self, retention: Duration, token: Option<&PresentedToken>) -> Duration {
         self.memory(token).unwrap_or(retention)
     }
 
     /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is about
     /// to send the same request with credentials.
-    fn is_of_nobody(&self, status: StatusCode, asked: &Asked) -> bool {
+    fn is_of_nobody(&self, status: StatusCode, asked: &ClaimRequest) -> bool {
         matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED)
             && matches!(self.scoping, Scoping::Credentials(_))
             && asked.claim.caller == Caller::NONE
@@ -146,7 +146,7 @@ impl Exchange {
 
     /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
     /// duplicates get an answer of the application's own, which is one of success.
-    fn fate_unheld(&self, Asking { asked, head }: Asking<'_>, parts: &Parts, broken: bool, wishes: Wishes) -> Fate {
+    fn fate_unheld(&self, Asking { asked, head }: Asking<'_>, parts: &Parts, broken: bool, wishes: HandlerDirectives) -> Fate {
         let fate = self.fate(parts, None, wishes, asked);
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
         match fate {
@@ -163,7 +163,7 @@ impl Exchange {
     pub(super) fn kept_refusal(
         &self,
         head: Option<&request::Parts>,
-        asked: &Asked,
+        asked: &ClaimRequest,
         refusal: &Refusal,
         retention: Duration,
     ) -> Bytes {
@@ -180,14 +180,14 @@ impl Exchange {
     }
 
     /// Keeps a failed answer with a new token, if that is wanted and there can be one; its own is spent by that.
-    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&Shown>, fate: Fate) -> Fate {
+    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&PresentedToken>, fate: Fate) -> Fate {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
         let (Some(rule), Some(token)) = (rule, token) else { return fate };
         let Some((successor, kept)) = rule.successor(token).await else { return fate };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let own = parts.headers.insert(rule.header.clone(), kept);
         // What stands for the new token is kept, whatever the field is called.
-        let headers = KeptHeaders {
+        let headers = HeaderPolicy {
             also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
             ..self.headers.clone()
         };
@@ -202,7 +202,7 @@ impl Exchange {
     }
 
     /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.
-    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&Shown>) -> Option<KeptAnswer> {
+    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&PresentedToken>) -> Option<KeptAnswer> {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
         let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;
         let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;

@@ -3,7 +3,7 @@ use std::{borrow::Cow, time::Duration};
 use bytes::Bytes;
 use http::{Method, request::Parts};
 
-use super::{Exchange, Scoping, advice::Advice, token::Shown};
+use super::{Exchange, Scoping, advice::Advice, token::PresentedToken};
 use crate::{
     engine::Party,
     extract::{Credentials, Seen, fingerprint, key::KeyExtractor, route},
@@ -11,22 +11,22 @@ use crate::{
 };
 
 /// Whose operation it is, and which, as far as the head says so.
-pub(crate) struct Subject {
+pub(crate) struct PartialIdentity {
     caller: Caller,
     seen: Seen,
     name: Name,
 }
 
 /// An operation, and the claim for it.
-pub(super) struct Asked {
+pub(super) struct ClaimRequest {
     pub(super) key: RecordKey,
     pub(super) claim: Claim,
     /// The token that names the operation, where one does.
-    pub(super) token: Option<Box<Shown>>,
+    pub(super) token: Option<Box<PresentedToken>>,
     pub(super) party: Party,
 }
 
-type Named = (RecordKey, Option<Box<Shown>>);
+type Named = (RecordKey, Option<Box<PresentedToken>>);
 
 enum Name {
     Known(Named),
@@ -47,14 +47,14 @@ enum ScopeOf {
 }
 
 #[cfg(feature = "axum")]
-impl Subject {
+impl PartialIdentity {
     pub(super) fn awaits_extractor(&self) -> bool {
         matches!(self.name, Name::Open { scope: ScopeOf::Extractor, .. })
     }
 }
 
 #[cfg(feature = "form")]
-impl Subject {
+impl PartialIdentity {
     pub(super) fn lacks_only_its_key(&self) -> bool {
         matches!(self.name, Name::Open { scope: ScopeOf::Head(_), key: None })
     }
@@ -69,13 +69,13 @@ impl Subject {
 
 impl Exchange {
     /// Whether requests of this method are protected where they have a key, or at least verified.
-    pub(crate) fn looks_at(&self, method: &Method) -> bool {
+    pub(crate) fn is_protected(&self, method: &Method) -> bool {
         self.methods.contains(method) && !(self.disabled && self.verify.is_none())
     }
 
     /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
     /// protect it; or it is refused before its body is asked for.
-    pub(crate) fn subject(&self, parts: &Parts) -> Result<Option<Subject>, Refusal> {
+    pub(crate) fn subject(&self, parts: &Parts) -> Result<Option<PartialIdentity>, Refusal> {
         let none = Bytes::new();
         let of_head = !self.key.needs_body();
         let key = if of_head { self.key.extract(parts, &none).map_err(|error| self.invalid(error))? } else { None };
@@ -97,7 +97,7 @@ impl Exchange {
             (ScopeOf::Head(scope), Some(key)) => Name::Known(self.named(parts, scope.as_deref(), &key)?),
             (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
         };
-        Ok(Some(Subject { caller, seen, name }))
+        Ok(Some(PartialIdentity { caller, seen, name }))
     }
 
     /// Who asks, if no scope says so. Tokens are bound to a principal instead.
@@ -111,8 +111,8 @@ impl Exchange {
 
     /// The subject, once an extractor has said whose it is.
     #[cfg(feature = "axum")]
-    pub(super) fn scoped(&self, parts: &Parts, subject: Subject, scope: Option<String>) -> Result<Subject, Refusal> {
-        let Subject { mut caller, seen, name } = subject;
+    pub(super) fn scoped(&self, parts: &Parts, subject: PartialIdentity, scope: Option<String>) -> Result<PartialIdentity, Refusal> {
+        let PartialIdentity { mut caller, seen, name } = subject;
         if scope.is_none() {
             caller = self.caller(parts).0;
         }
@@ -121,7 +121,7 @@ impl Exchange {
             Name::Open { key: None, .. } => Name::Open { scope: ScopeOf::Head(scope), key: None },
             known => known,
         };
-        Ok(Subject { caller, seen, name })
+        Ok(PartialIdentity { caller, seen, name })
     }
 
     /// The operation, and the claim for it, once the body is there. `None` where it has no key and needs none.
@@ -129,8 +129,8 @@ impl Exchange {
         &self,
         parts: &Parts,
         body: &Bytes,
-        Subject { mut caller, seen, name }: Subject,
-    ) -> Result<Option<Box<Asked>>, Refusal> {
+        PartialIdentity { mut caller, seen, name }: PartialIdentity,
+    ) -> Result<Option<Box<ClaimRequest>>, Refusal> {
         let ((key, token), fingerprint) = match name {
             Name::Known(named) => (named, self.fingerprint_of(parts, body)?),
             Name::Open { scope, key } => {
@@ -174,7 +174,7 @@ impl Exchange {
         }
         let counted_for = self.party(&key, caller, token.as_deref());
         // It is moved several times, and its room would be part of every step.
-        Ok(Some(Box::new(Asked { key, claim, token, party: counted_for })))
+        Ok(Some(Box::new(ClaimRequest { key, claim, token, party: counted_for })))
     }
 
     /// What the request asks for. In a window by a field the key alone decides.
@@ -218,7 +218,7 @@ impl Exchange {
     }
 
     /// Whom the request counts for where callers are bounded.
-    fn party(&self, key: &RecordKey, caller: Caller, token: Option<&Shown>) -> Party {
+    fn party(&self, key: &RecordKey, caller: Caller, token: Option<&PresentedToken>) -> Party {
         if key.scope().is_some() {
             return Party::Scope;
         }
@@ -230,7 +230,7 @@ impl Exchange {
     }
 
     /// How long it has to be remembered what became of an operation, where that is not for the policy to say.
-    pub(super) fn memory(&self, token: Option<&Shown>) -> Option<Duration> {
+    pub(super) fn memory(&self, token: Option<&PresentedToken>) -> Option<Duration> {
         self.tokens.as_ref()?.issuer.memory(token?)
     }
 
@@ -247,7 +247,7 @@ impl Exchange {
     }
 
     /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
-    pub(super) fn streams(&self, subject: &Subject) -> bool {
+    pub(super) fn streams(&self, subject: &PartialIdentity) -> bool {
         let of_token = || self.tokens.is_some() && self.asks_for_no_body();
         matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::{
-    headers::{KeptHeaders, is_of_the_message},
+    headers::{HeaderPolicy, is_hop_by_hop},
     times::Times,
 };
 use crate::{body::Collected, value::KeptAnswer};
@@ -28,7 +28,7 @@ pub(super) fn encode(
     status: StatusCode,
     headers: &HeaderMap,
     body: &Collected,
-    kept: &KeptHeaders,
+    kept: &HeaderPolicy,
     times: Times,
 ) -> Bytes {
     let fields: Vec<_> = kept.of(status, headers).collect();
@@ -57,7 +57,7 @@ pub(super) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
     let mut rest = Rest { payload, from: HEAD };
     let times = if version == VERSION { Some(rest.take_times()?) } else { None };
     let headers = rest.take_fields(ADDED)?;
-    if status.is_informational() || headers.keys().any(is_of_the_message) {
+    if status.is_informational() || headers.keys().any(is_hop_by_hop) {
         // A server would not know how to send it.
         return None;
     }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn an_answer_comes_back_whole() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::CREATED, &headers, &body, &KeptHeaders::default(), Times::now(None));
+        let payload = encode(StatusCode::CREATED, &headers, &body, &HeaderPolicy::default(), Times::now(None));
         let kept = decode(&payload).unwrap();
         assert_eq!(kept.status, StatusCode::CREATED);
         assert_eq!(kept.body, body.data);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_replay_slices_the_payload() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default(), Times::now(None));
+        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
         let kept = decode(&payload).unwrap();
         assert_eq!(kept.body.as_ptr_range().end, payload.as_ptr_range().end);
     }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn torn_payloads_are_none() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::OK, &headers, &body, &KeptHeaders::default(), Times::now(None));
+        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
         for end in 0..payload.len() - body.data.len() {
             assert!(decode(&payload.slice(..end)).is_none(), "{end}");
         }

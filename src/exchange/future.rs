@@ -26,7 +26,7 @@ pin_project! {
     ///
     /// A request that the layer does not protect is dropped with its future, like that of the inner service.
     ///
-    /// [attached]: crate::IdempotencyLayer::attached
+    /// [attached]: crate::IdempotencyLayer::cancel_on_disconnect
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, R, E>
     where

@@ -6,10 +6,10 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::{
-    Asked, Exchange, Operation,
+    ClaimRequest, Exchange, Operation,
     answer::{Asking, Fate},
     run::whole_request,
-    token::Shown,
+    token::PresentedToken,
 };
 use crate::{
     body::{RequestBody, ResponseBody},
@@ -27,7 +27,7 @@ impl Exchange {
         self: &Arc<Self>,
         mut run: Run<'_>,
         work: &Arc<Work>,
-        asked: &Asked,
+        asked: &ClaimRequest,
         inner: &mut S,
         parts: &mut Parts,
         body: RequestBody<B>,
@@ -37,19 +37,19 @@ impl Exchange {
         R: Body<Data = Bytes>,
     {
         async move {
-            let Asked { key, token, .. } = asked;
+            let ClaimRequest { key, token, .. } = asked;
             let head = self.looks_back().then(|| Box::new(parts.clone()));
             let asking = Asking { asked, head: head.as_deref() };
             let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
             parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
-            let issued = self.let_issue(parts, token.as_deref());
+            let issued = self.insert_issuer(parts, token.as_deref());
             let handling = async {
                 let request = whole_request(parts, body);
                 let (mut head, body) = inner.call(request).await?.into_parts();
                 if let Some(issued) = issued {
                     issued.mark(&mut head.headers);
                 }
-                let (body, fate) = self.take_in(asking, &mut head, body, work).await;
+                let (body, fate) = self.collect_response(asking, &mut head, body, work).await;
                 if !body.is_broken() {
                     self.look_at_answer(key, &head, &fate, work);
                 }
@@ -57,7 +57,7 @@ impl Exchange {
             };
             // Gone by the time the run is ended.
             let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
-            let (mut answer, fate) = self.told_apart(handled, work, asking);
+            let (mut answer, fate) = self.split_outcome(handled, work, asking);
             let fate = self.unless_broken(fate, work);
             let of_record = self.of_record(&fate);
             let how = self.end_of(&run, fate, token.as_deref());
@@ -78,7 +78,7 @@ impl Exchange {
     }
 
     /// What the client gets, unless the store knows better, and what becomes of the record.
-    fn told_apart<T, E>(
+    fn split_outcome<T, E>(
         &self,
         handled: Caught<Result<(T, Fate), E>>,
         work: &Work,
@@ -88,12 +88,12 @@ impl Exchange {
             Ok(Ok((response, fate))) => (Ok(Ok(response)), fate),
             Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure(asking)),
             // Without its client the work has lost its task-locals, which may be why it panicked.
-            Err(panic) if work.is_leftover() && !self.policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) if work.is_detached() && !self.policy.keeps_panics() => resume_unwind(panic),
             Err(panic) => (Err(panic), self.fate_of_failure(asking)),
         }
     }
 
-    fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&Shown>) -> How {
+    fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&PresentedToken>) -> How {
         match fate {
             Fate::Settle(payload, retention) => run.settlement(payload, retention),
             Fate::Replace(payload, retention, _) => run.settlement(Some(payload), retention),

@@ -5,12 +5,12 @@ use http::{
 
 /// Which headers of an answer are kept for its replays.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeptHeaders {
+pub(crate) struct HeaderPolicy {
     pub(crate) also: Vec<HeaderName>,
     pub(crate) not: Vec<HeaderName>,
 }
 
-impl KeptHeaders {
+impl HeaderPolicy {
     /// The fields that are kept.
     pub(crate) fn of<'a>(
         &self,
@@ -22,8 +22,8 @@ impl KeptHeaders {
         headers.iter().filter(move |(name, value)| {
             // Most answers have no other field, and it is on none of the lists.
             (*name == CONTENT_TYPE && self.not.is_empty() && connection_is_empty)
-                || !is_of_the_message(name)
-                    && (!is_of_the_exchange(name)
+                || !is_hop_by_hop(name)
+                    && (!is_per_client(name)
                         || self.also.contains(name)
                         || is_lasting_challenge(status, name, value))
                     && !self.not.contains(name)
@@ -43,7 +43,7 @@ static OF_THE_MESSAGE: [HeaderName; 7] = [
 ];
 
 /// Fields that a server makes anew for each message: hop-by-hop (RFC 9110, section 7.6.1), framing, and times.
-pub(super) fn is_of_the_message(name: &HeaderName) -> bool {
+pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     OF_THE_MESSAGE.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }
 
@@ -70,7 +70,7 @@ static OF_THE_EXCHANGE: [&str; 19] = [
     "xsrf-token",
 ];
 
-fn is_of_the_exchange(name: &HeaderName) -> bool {
+fn is_per_client(name: &HeaderName) -> bool {
     OF_THE_EXCHANGE.binary_search(&name.as_str()).is_ok() || name.as_str().starts_with("access-control-")
 }
 
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn what_is_kept() {
         let hop = HeaderMap::from_iter([(CONNECTION, HeaderValue::from_bytes(b"\xe9, X-Hop").unwrap())]);
-        let kept = KeptHeaders::default();
-        let keeps = |kept: &KeptHeaders, name: &str| {
+        let kept = HeaderPolicy::default();
+        let keeps = |kept: &HeaderPolicy, name: &str| {
             let mut headers = hop.clone();
             headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::from_static("v"));
             kept.of(StatusCode::OK, &headers).any(|(kept, _)| kept == name)
@@ -151,7 +151,7 @@ mod tests {
         ] {
             assert!(!keeps(&kept, name), "{name}");
         }
-        let chosen = KeptHeaders { also: vec![header::SET_COOKIE, header::DATE], not: vec![header::ETAG] };
+        let chosen = HeaderPolicy { also: vec![header::SET_COOKIE, header::DATE], not: vec![header::ETAG] };
         assert!(keeps(&chosen, "set-cookie") && !keeps(&chosen, "etag") && !keeps(&chosen, "date"));
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn a_challenge_is_kept_with_its_401() {
         let keeps = |status: u16, name: &'static str, value: &'static str| {
             let headers = HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))]);
-            KeptHeaders::default().of(StatusCode::from_u16(status).unwrap(), &headers).count() == 1
+            HeaderPolicy::default().of(StatusCode::from_u16(status).unwrap(), &headers).count() == 1
         };
         for value in
             ["Basic realm=\"a, Digest \\\", NTLM\"", "Bearer", "Basic realm=a, Bearer error=\"x\", scope=digest"]

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
 use http_body::Body;
 
-use super::{Asked, Exchange, Scoping, Token, token::Shown};
+use super::{ClaimRequest, Exchange, Scoping, Token, token::PresentedToken};
 use crate::{
     body::ResponseBody,
     value::{KeyError, Refusal, StoreErrorKind},
@@ -85,7 +85,7 @@ impl Exchange {
     /// Puts an issuer into the request, where the layer is one for tokens.
     ///
     /// `shown` is the token that the request has spent; whom it was for, another one is for as well.
-    pub(super) fn let_issue(self: &Arc<Self>, parts: &mut Parts, shown: Option<&Shown>) -> Option<Issued> {
+    pub(super) fn insert_issuer(self: &Arc<Self>, parts: &mut Parts, shown: Option<&PresentedToken>) -> Option<Issued> {
         self.tokens.as_ref()?;
         let principal = match (shown, &self.scoping) {
             (Some(shown), _) => Ok(shown.binding.principal.as_deref().map(ToOwned::to_owned)),
@@ -99,7 +99,7 @@ impl Exchange {
     }
 
     /// Whether the token of a request was good when it came, and has expired since.
-    pub(super) fn has_expired(&self, asked: &Asked) -> bool {
+    pub(super) fn has_expired(&self, asked: &ClaimRequest) -> bool {
         let rule = self.tokens.as_ref().zip(asked.token.as_deref());
         rule.is_some_and(|(rule, token)| rule.issuer.has_expired(token))
     }
@@ -107,7 +107,7 @@ impl Exchange {
     /// Refuses a token that is not good, with a new one in the answer if it is known for what and for whom.
     ///
     /// It is for the page that is shown next. Nothing is sent again by that: the operation may have been done.
-    pub(super) async fn renew<B: Body>(&self, head: &Parts, asked: &Asked) -> Response<ResponseBody<B>> {
+    pub(super) async fn renew<B: Body>(&self, head: &Parts, asked: &ClaimRequest) -> Response<ResponseBody<B>> {
         let mut response = self.refuse(head, Some(&asked.key), &Refusal::TokenInvalid);
         if let (Some(rule), Some(token)) = (&self.tokens, asked.token.as_deref())
             && let Some(fresh) = rule.fresh(token).await

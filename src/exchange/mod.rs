@@ -51,7 +51,7 @@ pub(crate) use self::fail_open::FailOpen;
 pub(crate) use self::signer::WallClock;
 use self::{
     advice::Warned,
-    begin::{Asked, Subject},
+    begin::{ClaimRequest, PartialIdentity},
     exceptions::Exceptions,
 };
 pub use self::{
@@ -63,7 +63,7 @@ pub use self::{
     token::Token,
 };
 pub(crate) use self::{
-    headers::KeptHeaders,
+    headers::HeaderPolicy,
     signer::Signer,
     token::{Issuer, TokenRule},
     verify::Verify,
@@ -90,7 +90,7 @@ pub(crate) struct Exchange {
     pub(crate) key_required: bool,
     pub(crate) scoping: Scoping,
     pub(crate) fingerprint: FingerprintExtractor,
-    pub(crate) headers: KeptHeaders,
+    pub(crate) headers: HeaderPolicy,
     /// The field that marks a replay, if any does.
     pub(crate) marker: Option<HeaderName>,
     /// The fields that say when an answer was kept, and until when.
@@ -98,7 +98,7 @@ pub(crate) struct Exchange {
     pub(crate) expires_header: Option<HeaderName>,
     /// Answers say in the fields of SDKs whether to repeat a request.
     pub(crate) sdk_hints: bool,
-    pub(crate) problem_base: Cow<'static, str>,
+    pub(crate) problem_type_base: Cow<'static, str>,
     pub(crate) problem_link: bool,
     pub(crate) problem_instance: Option<Arc<Instance>>,
     /// Sees a request's head and body before anything is claimed for it.
@@ -142,12 +142,12 @@ impl Exchange {
             key_required: true,
             scoping: Scoping::Credentials(Credentials::default()),
             fingerprint: fingerprint::bytes(),
-            headers: KeptHeaders::default(),
+            headers: HeaderPolicy::default(),
             marker: Some(MARKER),
             completed_header: None,
             expires_header: None,
             sdk_hints: false,
-            problem_base: Cow::Borrowed(problem::TYPE_BASE),
+            problem_type_base: Cow::Borrowed(problem::TYPE_BASE),
             problem_link: false,
             problem_instance: None,
             verify: None,
@@ -174,7 +174,7 @@ impl Scoping {
 
 /// The methods, if the answers to all of them can be replayed.
 #[track_caller]
-pub(crate) fn protectable(methods: impl IntoIterator<Item = Method>) -> Vec<Method> {
+pub(crate) fn assert_replayable(methods: impl IntoIterator<Item = Method>) -> Vec<Method> {
     let mut methods: Vec<_> = methods.into_iter().collect();
     let odd = [Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
     if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
@@ -199,7 +199,7 @@ impl fmt::Debug for Exchange {
             .field("key_required", &self.key_required)
             .field("scoping", &self.scoping)
             .field("fingerprint", &self.fingerprint)
-            .field("marker", &self.marker)
+            .field("marker", &self.replay_header)
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
             .field("body_timeout", &self.body_timeout)

@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc, time::Duration};
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 use crate::store::{NoTransaction, SqlDatabase, Tx};
 use crate::{
-    engine::{Started, Work},
+    engine::{RunContext, Work},
     store::Granted,
     value::{Claim, KeptAnswer, Origin, Payload, RecordKey, Retain, Secret, Settlement, child_key},
 };
@@ -32,7 +32,7 @@ use crate::{
 pub struct Operation {
     work: Arc<Work>,
     key: RecordKey,
-    started: Arc<Started>,
+    started: Arc<RunContext>,
     retention: Duration,
     /// How long it has to be remembered, where nobody may say otherwise.
     memory: Option<Duration>,
@@ -41,7 +41,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    pub(crate) fn new(work: Arc<Work>, key: RecordKey, started: Started, retention: Duration) -> Self {
+    pub(crate) fn new(work: Arc<Work>, key: RecordKey, started: RunContext, retention: Duration) -> Self {
         Self { work, key, started: Arc::new(started), retention, memory: None, ended: None }
     }
 
@@ -53,7 +53,7 @@ impl Operation {
         secret: Option<Secret>,
         kept: Option<KeptAnswer>,
     ) -> Self {
-        let started = Started {
+        let started = RunContext {
             claimant: claim.claimant,
             granted: Granted { attempt: 0, origin, ..Granted::first(claim) },
             secret,
@@ -106,7 +106,7 @@ impl Operation {
     #[must_use]
     pub fn child_key(&self, step: &str) -> String {
         self.began();
-        let Started { granted, secret, .. } = &*self.started;
+        let RunContext { granted, secret, .. } = &*self.started;
         // A claim is granted only if the secret of its origin is at hand.
         child_key(&self.key, granted.origin, secret.as_ref(), step).unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl Operation {
 
     /// No other try can change how this one ends: it is recorded as failed for good and never runs again.
     ///
-    /// It is for errors of a message's service, which is [`FailedForGood`](crate::consumer::Consumed::FailedForGood) then,
+    /// It is for errors of a message's service, which is [`FailedPermanently`](crate::consumer::Consumed::FailedPermanently) then,
     /// and of a function, whose duplicates are refused with `handler-failed`. What was done in the layer's transaction is
     /// rolled back. What is handled all the same is recorded as handled, and an HTTP answer is kept, as by
     /// [`keep_for`](Self::keep_for).

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use http::Response;
 
-use super::{answer::is_partial, codec, headers::KeptHeaders, times::Times};
+use super::{answer::is_partial, codec, headers::HeaderPolicy, times::Times};
 use crate::{body::Collected, value::Payload};
 
 impl Payload {
@@ -15,7 +15,7 @@ impl Payload {
             return Self::tombstone();
         }
         let body = Collected { data: response.body().clone(), trailers: None };
-        Self::packed(codec::encode(status, response.headers(), &body, &KeptHeaders::default(), Times::now(None)))
+        Self::packed(codec::encode(status, response.headers(), &body, &HeaderPolicy::default(), Times::now(None)))
     }
 }
 

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http_body::Body;
 
-use super::{Asked, Exchange, Subject};
+use super::{ClaimRequest, Exchange, PartialIdentity};
 use crate::{
     body::{BoxError, IdleTimeout, Prefix, RequestBody, Watch, is_over_a_limit},
     extract,
@@ -11,7 +11,7 @@ use crate::{
 
 impl Exchange {
     /// The field that a token is looked for in, and how far, where the rest of the body is to stream.
-    pub(super) fn looks_for<'a>(&'a self, parts: &Parts, subject: &Subject) -> Option<(&'a str, usize)> {
+    pub(super) fn looks_for<'a>(&'a self, parts: &Parts, subject: &PartialIdentity) -> Option<(&'a str, usize)> {
         let rule = self.tokens.as_ref()?;
         let looks = self.asks_for_no_body() && subject.lacks_only_its_key() && extract::is_multipart(&parts.headers);
         Some((rule.field.form_field()?, rule.prefix.filter(|_| looks)?))
@@ -22,10 +22,10 @@ impl Exchange {
         &self,
         parts: &Parts,
         body: B,
-        subject: Subject,
+        subject: PartialIdentity,
         (field, limit): (&str, usize),
         watch: Watch,
-    ) -> (RequestBody<B>, Result<Option<Box<Asked>>, Refusal>)
+    ) -> (RequestBody<B>, Result<Option<Box<ClaimRequest>>, Refusal>)
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::EXPECT, request::Parts};
 use http_body::Body;
 
-use super::{Asked, Exchange, RefusedRequest, Scoping, codec, times::left_until};
+use super::{ClaimRequest, Exchange, RefusedRequest, Scoping, codec, times::left_until};
 use crate::{
     body::{BoxError, ResponseBody, drain},
     problem::{self, Problem},
@@ -58,7 +58,7 @@ impl Exchange {
         if self.sdk_hints && failed {
             problem::set_sdk_hints(headers, false);
         }
-        if let Some(marker) = &self.marker {
+        if let Some(marker) = &self.replay_header {
             headers.insert(marker.clone(), HeaderValue::from_static("true"));
         }
         response
@@ -77,10 +77,10 @@ impl Exchange {
     pub(super) fn duplicate<R: Body>(
         &self,
         head: &Parts,
-        asked: &Asked,
+        asked: &ClaimRequest,
         payload: Option<&Bytes>,
     ) -> Response<ResponseBody<R>> {
-        let Asked { key, token, .. } = asked;
+        let ClaimRequest { key, token, .. } = asked;
         if let Some(failed) = self.replaced(payload, token.as_deref()) {
             return self.replay(key, failed);
         }
@@ -114,10 +114,10 @@ impl Exchange {
     pub(super) fn late<R: Body>(
         &self,
         head: &Parts,
-        asked: &Asked,
+        asked: &ClaimRequest,
         record: Option<Box<Record>>,
     ) -> Response<ResponseBody<R>> {
-        let Asked { key, claim, .. } = asked;
+        let ClaimRequest { key, claim, .. } = asked;
         match record.filter(|record| record.is_of(claim)) {
             Some(record) if record.state == State::Settled => self.duplicate(head, asked, record.payload.as_ref()),
             Some(record) => self.running(head, key, record.lease_left),
@@ -151,7 +151,7 @@ impl Exchange {
     pub(super) fn document(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes> {
         let instance = self.problem_instance.as_ref().zip(head).and_then(|(instance, head)| instance(head));
         let place = self.place_for(refusal);
-        Problem { refusal, base: &self.problem_base, place, instance, link: self.problem_link }.render()
+        Problem { refusal, base: &self.problem_type_base, place, instance, link: self.problem_link }.render()
     }
 
     /// Where that belongs which a refused request lacks, or has in a wrong form.
@@ -173,7 +173,7 @@ impl Exchange {
     }
 
     /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
-    pub(crate) fn waits_for_a_word(headers: &HeaderMap) -> bool {
+    pub(crate) fn expects_continue(headers: &HeaderMap) -> bool {
         headers.contains_key(EXPECT)
     }
 

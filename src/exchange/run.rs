@@ -5,7 +5,7 @@ use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Asked, Exchange, Operation, Subject, advice::Advice, codec, verify::Stop};
+use super::{ClaimRequest, Exchange, Operation, PartialIdentity, advice::Advice, codec, verify::Stop};
 use crate::{
     body::{
         BoxError, Collected, Excess, Failure, IdleTimeout, Patience, RequestBody, ResponseBody, Watch, collect,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
-type Taken<B> = (RequestBody<B>, Result<Option<Box<Asked>>, Refusal>, bool);
+type Taken<B> = (RequestBody<B>, Result<Option<Box<ClaimRequest>>, Refusal>, bool);
 
 impl Exchange {
     /// One request that has a key, from its body to its answer.
@@ -30,7 +30,7 @@ impl Exchange {
         mut inner: S,
         mut parts: Parts,
         body: B,
-        subject: Subject,
+        subject: PartialIdentity,
     ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
@@ -59,7 +59,7 @@ impl Exchange {
         mut inner: S,
         mut parts: Parts,
         body: B,
-        subject: Subject,
+        subject: PartialIdentity,
     ) -> Result<Response<ResponseBody<R>>, S::Error>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
@@ -70,7 +70,7 @@ impl Exchange {
         let subject = match self.authenticate(&mut parts, subject).await {
             Ok(subject) => subject,
             Err(answer) => {
-                let sends = !Self::waits_for_a_word(&parts.headers);
+                let sends = !Self::expects_continue(&parts.headers);
                 let answer = answer.map(|data| ResponseBody::whole(data, None));
                 return Self::answered(answer, RequestBody::passed(body), sends).await;
             }
@@ -90,7 +90,7 @@ impl Exchange {
         inner: &mut S,
         parts: &mut Parts,
         body: RequestBody<B>,
-        claimed: Result<Option<Box<Asked>>, Refusal>,
+        claimed: Result<Option<Box<ClaimRequest>>, Refusal>,
         sends: bool,
     ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
     where
@@ -108,7 +108,7 @@ impl Exchange {
                     return Box::pin(Self::answered(answer, body, sends)).await;
                 }
             };
-            let Asked { key, claim, .. } = asked;
+            let ClaimRequest { key, claim, .. } = asked;
             let protected = |outer: &Operation| outer.record_key() == key;
             if parts.extensions.get().is_some_and(protected) {
                 // The same layer further out has claimed it: here it would wait for itself.
@@ -161,7 +161,7 @@ impl Exchange {
         inner: &mut S,
         parts: &mut Parts,
         body: RequestBody<B>,
-        asked: &Asked,
+        asked: &ClaimRequest,
         payload: Option<Bytes>,
         origin: Origin,
     ) -> Result<Response<ResponseBody<R>>, S::Error>
@@ -169,10 +169,10 @@ impl Exchange {
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
         R: Body,
     {
-        let Asked { key, claim, token, .. } = asked;
+        let ClaimRequest { key, claim, token, .. } = asked;
         let kept = payload.as_ref().and_then(codec::decode);
         parts.extensions.insert(Operation::duplicate(key.clone(), claim, origin, self.engine.secret.clone(), kept));
-        let issued = self.let_issue(parts, token.as_deref());
+        let issued = self.insert_issuer(parts, token.as_deref());
         let mut answer = pass(inner, parts, body).await?;
         self.take_mark_off(answer.headers_mut());
         if let Some(issued) = issued {
@@ -207,7 +207,7 @@ impl Exchange {
         work: &Arc<Work>,
         parts: &Parts,
         body: B,
-        subject: Subject,
+        subject: PartialIdentity,
     ) -> impl Future<Output = Result<Taken<B>, Stop>>
     where
         B: Body<Data = Bytes> + Send,
@@ -215,7 +215,7 @@ impl Exchange {
     {
         async move {
             if self.streams(&subject) {
-                let sends = !Self::waits_for_a_word(&parts.headers);
+                let sends = !Self::expects_continue(&parts.headers);
                 let body = RequestBody::watched(body, self.watch(work));
                 return Ok((body, self.claim(parts, &Bytes::new(), subject), sends));
             }
@@ -252,7 +252,7 @@ impl Exchange {
             Ok(body) => Ok(body),
             Err(Failure::TooLong(Excess { read })) => {
                 // A client whose body was read has had its word, and sends.
-                if !read.is_empty() || !Self::waits_for_a_word(&parts.headers) {
+                if !read.is_empty() || !Self::expects_continue(&parts.headers) {
                     Box::pin(Self::drain(body)).await;
                 }
                 Err(Refusal::BodyTooLarge(Some(limit)))

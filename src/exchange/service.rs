@@ -79,7 +79,7 @@ impl<S> Idempotency<S> {
             return ResponseFuture::pass(self.inner.call(request.map(RequestBody::passed)), None);
         }
         let (mut parts, body) = request.into_parts();
-        let issued = self.exchange.let_issue(&mut parts, None);
+        let issued = self.exchange.insert_issuer(&mut parts, None);
         let request = Request::from_parts(parts, RequestBody::passed(body));
         ResponseFuture::pass(self.inner.call(request), issued)
     }
@@ -105,7 +105,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         // Looked at where it lies: most of what a layer costs such a request would be moving it.
-        if !self.exchange.looks_at(request.method()) {
+        if !self.exchange.is_protected(request.method()) {
             return self.pass(request);
         }
         let (parts, body) = request.into_parts();
@@ -120,7 +120,7 @@ where
             Ok(None) => self.pass_verified(parts, body),
             Err(refusal) => {
                 let response = self.exchange.refuse(&parts, None, &refusal);
-                if body.is_end_stream() || Exchange::waits_for_a_word(&parts.headers) {
+                if body.is_end_stream() || Exchange::expects_continue(&parts.headers) {
                     return ResponseFuture::ready(response);
                 }
                 let drain = async move {

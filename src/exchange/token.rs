@@ -34,7 +34,7 @@ pub(crate) struct Issuer {
 }
 
 /// A token that is for this purpose and this principal, as far as it can be told without the store.
-pub(super) struct Shown {
+pub(super) struct PresentedToken {
     text: Box<str>,
     pub(super) binding: Binding,
     /// When a signed one expires. That a stored one was issued is for its record to say.
@@ -86,12 +86,12 @@ impl Issuer {
     }
 
     /// Whether a signed token has expired. That a stored one has is for the store to say.
-    pub(super) fn has_expired(&self, token: &Shown) -> bool {
+    pub(super) fn has_expired(&self, token: &PresentedToken) -> bool {
         self.signer.as_ref().zip(token.signed).is_some_and(|(signer, expires)| signer.has_expired(expires))
     }
 
     /// How long it has to be remembered what became of a signed token: as long as anybody could accept it.
-    pub(super) fn memory(&self, token: &Shown) -> Option<Duration> {
+    pub(super) fn memory(&self, token: &PresentedToken) -> Option<Duration> {
         Some(self.signer.as_ref()?.memory(token.signed?))
     }
 }
@@ -99,7 +99,7 @@ impl Issuer {
 impl TokenRule {
     /// The token for what it is, with the name of its record, which a signed one has by its nonce. It may have expired:
     /// that is looked at right before it is claimed.
-    pub(super) fn look_at(&self, text: &str, principal: Option<&str>) -> Result<(RecordKey, Shown), Refusal> {
+    pub(super) fn look_at(&self, text: &str, principal: Option<&str>) -> Result<(RecordKey, PresentedToken), Refusal> {
         if principal.is_some_and(|principal| check_name(principal).is_err()) {
             return Err(Refusal::TokenInvalid);
         }
@@ -111,12 +111,12 @@ impl TokenRule {
             }
             None => (token_key(&self.purpose, text.as_bytes()), None),
         };
-        Ok((key, Shown { text: text.into(), binding, signed }))
+        Ok((key, PresentedToken { text: text.into(), binding, signed }))
     }
 
     /// A new token for whoever has shown one that is no longer good, if it is known for whom it may be: by the signature of
     /// the one that has expired, or by the request. `None` if the store issues nothing.
-    pub(super) async fn fresh(&self, shown: &Shown) -> Option<HeaderValue> {
+    pub(super) async fn fresh(&self, shown: &PresentedToken) -> Option<HeaderValue> {
         let known = shown.signed.is_some() || (shown.binding.principal.is_some() && is_well_formed(&shown.text));
         let Binding { purpose, principal, .. } = &shown.binding;
         let token = if known { self.issuer.issue(purpose, principal.as_deref()).await.ok()? } else { return None };
@@ -128,7 +128,7 @@ impl TokenRule {
     ///
     /// It is made from the other one, so that the kept answer need not have it in it: nobody who reads the store can
     /// spend it. Whoever has the one may have the other.
-    pub(super) async fn successor(&self, shown: &Shown) -> Option<(HeaderValue, HeaderValue)> {
+    pub(super) async fn successor(&self, shown: &PresentedToken) -> Option<(HeaderValue, HeaderValue)> {
         let expires = self.issuer.expiry();
         let text = self.issuer.text(&shown.binding, &shown.next(), expires);
         // A try before this one may have come so far.
@@ -137,13 +137,13 @@ impl TokenRule {
     }
 
     /// The successor once more, by what was kept of it.
-    pub(super) fn successor_again(&self, shown: &Shown, kept: &HeaderValue) -> Option<HeaderValue> {
+    pub(super) fn successor_again(&self, shown: &PresentedToken, kept: &HeaderValue) -> Option<HeaderValue> {
         let text = self.issuer.text(&shown.binding, &shown.next(), kept.to_str().ok()?.parse().ok()?);
         HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
     }
 }
 
-impl Shown {
+impl PresentedToken {
     fn next(&self) -> [u8; 32] {
         let mut digest = Digest::new();
         digest.part(b"tower-idempotency: the token after this one");
@@ -176,7 +176,7 @@ impl Token {
 
     /// How long it is good for, from its issue on.
     #[must_use]
-    pub fn life(&self) -> Duration {
+    pub fn lifetime(&self) -> Duration {
         self.life
     }
 }

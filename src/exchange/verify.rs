@@ -68,7 +68,7 @@ impl Exchange {
         if let Err(stop) = self.verified(&parts, &whole.data).await {
             return Ok(self.stopped(&parts, stop));
         }
-        let issued = self.let_issue(&mut parts, None);
+        let issued = self.insert_issuer(&mut parts, None);
         let mut answer = pass(&mut inner, &mut parts, RequestBody::whole(whole)).await?;
         if let Some(issued) = issued {
             issued.mark(answer.headers_mut());

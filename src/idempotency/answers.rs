@@ -66,14 +66,14 @@ impl IdempotencyLayer {
     ///
     /// A first answer never has it, nor the default one: if the handler passes on the answer of another service that
     /// replayed it, the mark is taken off.
-    pub fn marker(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.marker = Some(name))
+    pub fn replay_header(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.replay_header = Some(name))
     }
 
     /// Leaves out the header that marks a replay: a client cannot tell it from the first answer. An `Idempotent-Replayed`
     /// that the handler passes on is taken off all the same.
-    pub fn without_marker(self) -> Self {
-        self.with(|exchange| exchange.marker = None)
+    pub fn without_replay_header(self) -> Self {
+        self.with(|exchange| exchange.replay_header = None)
     }
 
     /// Sets the header that says when the first request ended, on its kept answer and on every replay. Default: none.
@@ -105,8 +105,8 @@ impl IdempotencyLayer {
     }
 
     /// Sets where the application explains refusals: the `type` of a problem is this, a `#`, and the refusal's name.
-    pub fn problem_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
-        self.with(|exchange| exchange.problem_base = uri.into())
+    pub fn problem_type_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
+        self.with(|exchange| exchange.problem_type_base = uri.into())
     }
 
     /// Adds `Link: <…>; rel="describedby"` with the `type` of the problem to each problem document, for clients that do

@@ -5,8 +5,8 @@ use tower_layer::Layer;
 
 use super::Preset;
 use crate::{
-    engine::{Adjusted, Engine, Leftovers, WaitingBodies},
-    exchange::{Exchange, FailOpen, Idempotency, Scoping, protectable},
+    engine::{Adjusted, Engine, BackgroundTasks, WaitingBodies},
+    exchange::{Exchange, FailOpen, Idempotency, Scoping, assert_replayable},
     extract::{
         Credential, Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor,
         scope::IntoScopeExtractor,
@@ -70,7 +70,7 @@ use crate::{
 /// # Where it runs
 ///
 /// Inside a Tokio runtime with its timer on. Work whose client leaves goes on in that runtime: see
-/// [`leftovers`](Self::leftovers).
+/// [`background_tasks`](Self::background tasks).
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
@@ -176,7 +176,7 @@ impl IdempotencyLayer {
     /// method at all.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        let methods = protectable(methods);
+        let methods = assert_replayable(methods);
         self.with(|exchange| exchange.methods = methods)
     }
 
@@ -206,7 +206,7 @@ impl IdempotencyLayer {
     /// Keeps the request body beside the record, as it came, for reconciliation and audits. Default: off.
     ///
     /// It is the [`note`](crate::store::Record::note) of the record, which
-    /// [`inspect`](crate::store::Operator::inspect) and [`list`](crate::store::Operator::list) give back and SQL stores
+    /// [`inspect`](crate::store::StoreAdmin::inspect) and [`list`](crate::store::StoreAdmin::list) give back and SQL stores
     /// have in a column of that name: there from the claim on, so that an operation whose process died can be made out,
     /// and as long as the record is. A takeover keeps the body of the try that runs. A body longer than
     /// [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
@@ -217,7 +217,7 @@ impl IdempotencyLayer {
     /// ```
     /// use axum::{Router, body::Body, http::Request, routing::post};
     /// use tower::ServiceExt;
-    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::Operator};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::StoreAdmin};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -240,12 +240,12 @@ impl IdempotencyLayer {
     ///
     /// Think twice: a cookie that is replayed reaches whoever sends the same request with the same key. Hop-by-hop
     /// fields, `Content-Length`, `Date` and `Age` belong to a message and are never kept.
-    pub fn keep_header(self, name: HeaderName) -> Self {
+    pub fn include_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.also.push(name))
     }
 
     /// Leaves a header out of replays, such as a request id or a rate limit's counter.
-    pub fn drop_header(self, name: HeaderName) -> Self {
+    pub fn exclude_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.not.push(name))
     }
 
@@ -284,13 +284,13 @@ impl IdempotencyLayer {
     }
 
     /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.
-    pub fn attached(self) -> Self {
+    pub fn cancel_on_disconnect(self) -> Self {
         self.with(|exchange| exchange.attached = true)
     }
 
     /// What bounds, counts and awaits the work that goes on without its client. Clones of a layer share one.
-    pub fn leftovers(self, leftovers: Leftovers) -> Self {
-        self.with_engine(|engine| engine.leftovers = leftovers)
+    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
+        self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
     /// Keys with a secret what the store, logs and other services see of callers and contents. Default: none.

@@ -15,7 +15,7 @@ use tokio::{
 use crate::{store::SqlDatabase, value::StoreError};
 
 use super::{
-    Relay, Relayed, Sender,
+    Relay, RelayStats, Sender,
     sending::{Landed, Sending},
     topics::Topics,
 };
@@ -28,7 +28,7 @@ pub(super) struct Flight<D: SqlDatabase, S> {
     of: HashMap<Id, String>,
     topics: Topics,
     /// What has landed since it was last asked for.
-    relayed: Relayed,
+    relayed: RelayStats,
     trouble: Option<StoreError>,
     /// No message is begun any more.
     stopping: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
             sending: JoinSet::new(),
             of: HashMap::new(),
             topics: Topics::new(relay.most_of_a_topic()),
-            relayed: Relayed::default(),
+            relayed: RelayStats::default(),
             trouble: None,
             stopping: Arc::default(),
             relay: relay.clone(),
@@ -52,7 +52,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
         Arc::clone(&self.stopping)
     }
 
-    pub(super) fn relayed(&self) -> Relayed {
+    pub(super) fn relayed(&self) -> RelayStats {
         self.relayed
     }
 

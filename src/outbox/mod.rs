@@ -12,9 +12,9 @@ mod sending;
 mod topics;
 
 #[doc(no_inline)]
-pub use crate::store::{Message, Outbox, OutboxStats, Outgoing};
+pub use crate::store::{Message, Outbox, OutboxStats, StagedMessage};
 
 pub use self::{
-    relay::{Relay, Relayed},
+    relay::{Relay, RelayStats},
     sender::Sender,
 };

@@ -35,7 +35,7 @@ const BREATH: Duration = Duration::from_millis(10);
 ///
 /// ```
 /// use std::{sync::{Arc, Mutex}, time::Duration};
-/// use tower_idempotency::{SqliteStore, outbox::{Message, Outgoing, Relay}};
+/// use tower_idempotency::{SqliteStore, outbox::{Message, StagedMessage, Relay}};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,7 +52,7 @@ const BREATH: Duration = Duration::from_millis(10);
 /// transaction.commit().await?;
 ///
 /// let broker = Arc::new(Mutex::new(Vec::new()));
-/// let sender = { let broker = broker.clone(); move |outgoing: Outgoing| {
+/// let sender = { let broker = broker.clone(); move |outgoing: StagedMessage| {
 ///     broker.lock().unwrap().push(outgoing.message.topic);
 ///     async { Ok::<_, std::io::Error>(()) }
 /// } };
@@ -142,7 +142,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     /// Sends what can be sent now, and returns when none is on its way. After a thousand messages it begins with no other
     /// keys.
     ///
-    /// A message that fails is [counted](Relayed::failed), and is no error.
+    /// A message that fails is [counted](RelayStats::failed), and is no error.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     ///
     /// Outside a Tokio runtime. A sender that panics does not end the relay: its message has failed, and is sent again
     /// when the lease has lapsed.
-    pub async fn run_once(&self) -> Result<Relayed, StoreError> {
+    pub async fn run_once(&self) -> Result<RelayStats, StoreError> {
         let mut flight = Flight::new(self);
         loop {
             if !flight.is_troubled() && flight.relayed().all() < ROUND {
@@ -176,9 +176,9 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     ///
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use tower_idempotency::{outbox::{Outbox, Outgoing, Relay}};
+    /// # use tower_idempotency::{outbox::{Outbox, StagedMessage, Relay}};
     /// # async fn run(outbox: Outbox<sqlx::Sqlite>) {
-    /// # let sender = |_: Outgoing| async { Ok::<_, std::io::Error>(()) };
+    /// # let sender = |_: StagedMessage| async { Ok::<_, std::io::Error>(()) };
     /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     /// let relay = Relay::new(outbox.clone(), sender);
     /// let running = tokio::spawn(async move { relay.run(Duration::from_secs(1), async { _ = stopped.await }).await });
@@ -285,7 +285,7 @@ impl<D: SqlDatabase, S> fmt::Debug for Relay<D, S> {
 /// What a relay has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Relayed {
+pub struct RelayStats {
     /// Messages that were sent, and marked so.
     pub sent: u64,
     /// Messages that were not sent, or not in time, and will be tried again.
@@ -294,7 +294,7 @@ pub struct Relayed {
     pub overtaken: u64,
 }
 
-impl Relayed {
+impl RelayStats {
     pub(super) fn all(self) -> u64 {
         self.sent + self.failed + self.overtaken
     }

@@ -9,11 +9,11 @@ use std::{
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    store::{Claimant, Outgoing, SqlDatabase},
+    store::{Claimant, StagedMessage, SqlDatabase},
     value::StoreError,
 };
 
-use super::{Relay, Relayed, Sender};
+use super::{Relay, RelayStats, Sender};
 
 /// How many messages of a key are sent one after the other before the others are looked at. A look reads past all that
 /// waits behind a key's first message.
@@ -27,7 +27,7 @@ enum End {
 
 /// What came of a message, and of those behind it.
 pub(super) struct Landed {
-    pub(super) relayed: Relayed,
+    pub(super) relayed: RelayStats,
     pub(super) trouble: Option<StoreError>,
     /// Whether the last of them failed; `None` if the sender was not asked, or others have it.
     pub(super) failed: Option<bool>,
@@ -35,25 +35,25 @@ pub(super) struct Landed {
 
 impl Landed {
     pub(super) fn failed() -> Self {
-        Self { relayed: Relayed { failed: 1, ..Relayed::default() }, trouble: None, failed: Some(true) }
+        Self { relayed: RelayStats { failed: 1, ..RelayStats::default() }, trouble: None, failed: Some(true) }
     }
 }
 
 /// A message on its way.
 pub(super) struct Sending<D: SqlDatabase, S> {
     relay: Relay<D, S>,
-    outgoing: Outgoing,
+    outgoing: StagedMessage,
     leased: Instant,
 }
 
 impl<D: SqlDatabase, S: Sender> Sending<D, S> {
-    pub(super) fn new(relay: Relay<D, S>, outgoing: Outgoing, leased: Instant) -> Self {
+    pub(super) fn new(relay: Relay<D, S>, outgoing: StagedMessage, leased: Instant) -> Self {
         Self { relay, outgoing, leased }
     }
 
     /// Sends it, and then those behind it of the same key and topic.
     pub(super) async fn run(mut self, stopping: Arc<AtomicBool>) -> Landed {
-        let mut landed = Landed { relayed: Relayed::default(), trouble: None, failed: None };
+        let mut landed = Landed { relayed: RelayStats::default(), trouble: None, failed: None };
         if let Err(error) = self.send_row(&stopping, &mut landed).await {
             landed.trouble = Some(error);
         }

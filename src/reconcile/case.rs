@@ -3,10 +3,10 @@ use std::{future::Future, time::Duration};
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
 
-use super::{Abandoned, Resolution, reconciler::Desk};
+use super::{Abandoned, Resolution, reconciler::Worker};
 use crate::{
     RecordKey,
-    engine::{CatchUnwind, Errand, Fate, NoOutcome, Performed, Work},
+    engine::{CatchUnwind, Execution, Fate, NoOutcome, ExecutionOutcome, Work},
     store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
     value::{Digest, hex},
 };
@@ -51,7 +51,7 @@ pub(super) fn is_own(key: &RecordKey) -> bool {
 }
 
 /// Names what one process at a time works at: a record under one claimant. `None` is not to be expected.
-pub(super) fn case_of(entry: &Entry) -> Option<RecordKey> {
+pub(super) fn claim_key(entry: &Entry) -> Option<RecordKey> {
     let mut digest = Digest::new();
     digest.part(entry.key.as_bytes());
     digest.part(&entry.record.claimant.to_bytes());
@@ -67,7 +67,7 @@ pub(super) fn case_of_message(id: &str) -> Option<RecordKey> {
     RecordKey::new(ROUTE, None, &hex(&digest.finish())).ok()
 }
 
-impl Desk {
+impl Worker {
     /// Works at a case that no other process has in hand.
     ///
     /// Its claim is kept for as long as that takes. A case that is left stays settled for as long as it is to be left
@@ -75,7 +75,7 @@ impl Desk {
     pub(super) async fn alone(&self, case: RecordKey, working: impl Future<Output = Ended>) -> Ended {
         let policy = self.policy.clone().retention(self.pause(&case));
         let claim = Claim::new(policy.lease, policy.horizon());
-        let errand = Errand { key: &case, claim: &claim, policy: &policy, attached: true, counts: None };
+        let errand = Execution { key: &case, claim: &claim, policy: &policy, attached: true, counts: None };
         let job = |_| async move {
             let ended = working.await;
             let fate = match ended {
@@ -85,14 +85,14 @@ impl Desk {
             (ended, fate)
         };
         match self.engine.perform(&Work::new(), errand, job).await {
-            Performed::Ran(ended) => {
+            ExecutionOutcome::Ran(ended) => {
                 if matches!(ended, Ended::Left | Ended::Failed) {
                     self.leave(case);
                 }
                 ended
             }
-            Performed::Settled(_) | Performed::NoOutcome(NoOutcome::Running(_)) => Ended::Skipped,
-            Performed::NoOutcome(_) => Ended::Failed,
+            ExecutionOutcome::Settled(_) | ExecutionOutcome::NoOutcome(NoOutcome::Running(_)) => Ended::Skipped,
+            ExecutionOutcome::NoOutcome(_) => Ended::Failed,
         }
     }
 
@@ -127,17 +127,17 @@ impl Desk {
             Resolution::Settle(payload) => {
                 let payload: Option<Bytes> = payload.into();
                 let settlement = Settlement::new(own, payload, self.retention);
-                self.insist(Ended::Settled, || self.operator.settle_as(key, seen, &settlement)).await
+                self.retry(Ended::Settled, || self.operator.settle_as(key, seen, &settlement)).await
             }
             Resolution::Release => {
                 let release = Release::new(own, self.retention);
-                self.insist(Ended::Released, || self.operator.release_as(key, seen, &release)).await
+                self.retry(Ended::Released, || self.operator.release_as(key, seen, &release)).await
             }
             Resolution::Leave => Ended::Left,
         }
     }
 
-    async fn insist<'a>(&self, done: Ended, call: impl Fn() -> StoreFuture<'a, Finished>) -> Ended {
+    async fn retry<'a>(&self, done: Ended, call: impl Fn() -> StoreFuture<'a, Finished>) -> Ended {
         for again in 0..TRIES {
             if again > 0 {
                 sleep(Duration::from_millis(100) * again).await;

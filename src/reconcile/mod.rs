@@ -19,5 +19,5 @@ pub use self::stuck::{Unsent, UnsentResolution};
 pub use self::{
     abandoned::{Abandoned, Resolution},
     reconciler::Reconciler,
-    sweep::Sweep,
+    sweep::SweepReport,
 };

@@ -13,16 +13,16 @@ use std::{
 use tokio::{sync::Notify, task::JoinSet, time::timeout};
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-use super::unsent::Shelf;
+use super::unsent::OutboxSource;
 use super::{
-    Abandoned, Resolution, Sweep,
-    case::{Ended, case_of, is_own},
+    Abandoned, Resolution, SweepReport,
+    case::{Ended, claim_key, is_own},
 };
 use crate::value::nonzero;
 use crate::{
     Policy, RecordKey, Secret, StoreError, StoreErrorKind,
     engine::Engine,
-    store::{Filter, Operator, Record},
+    store::{Filter, StoreAdmin, Record},
 };
 
 /// How many records are asked of the store at a time.
@@ -75,24 +75,24 @@ const UNTOLD: Duration = Duration::from_secs(5 * 60);
 #[derive(Clone)]
 #[must_use = "it does nothing until it is run"]
 pub struct Reconciler {
-    pub(super) desk: Desk,
+    pub(super) desk: Worker,
     only: Option<Arc<Only>>,
     grace: Option<Duration>,
     pub(super) concurrency: usize,
     pub(super) dry_run: bool,
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-    pub(super) shelves: Vec<Shelf>,
+    pub(super) shelves: Vec<OutboxSource>,
 }
 
 type Only = dyn Fn(&Abandoned) -> bool + Send + Sync;
-type Asked = Pin<Box<dyn Future<Output = Resolution> + Send>>;
+type ClaimRequest = Pin<Box<dyn Future<Output = Resolution> + Send>>;
 
 /// Where one record is worked at.
 #[derive(Clone)]
-pub(super) struct Desk {
-    pub(super) operator: Arc<dyn Operator>,
+pub(super) struct Worker {
+    pub(super) operator: Arc<dyn StoreAdmin>,
     pub(super) engine: Engine,
-    pub(super) application: Arc<dyn Fn(Abandoned) -> Asked + Send + Sync>,
+    pub(super) application: Arc<dyn Fn(Abandoned) -> ClaimRequest + Send + Sync>,
     /// Of the claims of cases.
     pub(super) policy: Policy,
     /// Of the records that are settled.
@@ -106,14 +106,14 @@ impl Reconciler {
     /// Looks into `store`, and asks `application` about each abandoned record that it finds.
     ///
     /// A panic of the closure leaves the record. It should bound its own time: a record in its hands is in nobody else's.
-    pub fn new<F>(store: impl Operator, application: impl Fn(Abandoned) -> F + Send + Sync + 'static) -> Self
+    pub fn new<F>(store: impl StoreAdmin, application: impl Fn(Abandoned) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Resolution> + Send + 'static,
     {
-        let operator: Arc<dyn Operator> = Arc::new(store);
+        let operator: Arc<dyn StoreAdmin> = Arc::new(store);
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Self {
-            desk: Desk {
+            desk: Worker {
                 engine: Engine::new(operator.clone()),
                 operator,
                 application: Arc::new(move |abandoned| Box::pin(application(abandoned))),
@@ -221,7 +221,7 @@ impl Reconciler {
     /// # Errors
     ///
     /// Where the store does not list them. What was begun by then has been brought to its end.
-    pub async fn run_once(&self) -> Result<Sweep, StoreError> {
+    pub async fn run_once(&self) -> Result<SweepReport, StoreError> {
         self.sweep(&AtomicBool::new(false)).await
     }
 
@@ -259,8 +259,8 @@ impl Reconciler {
         self.grace.unwrap_or(if record.lease.is_zero() { UNTOLD } else { record.lease.saturating_mul(LEASES) })
     }
 
-    async fn sweep(&self, stopping: &AtomicBool) -> Result<Sweep, StoreError> {
-        let (mut sweep, mut tasks, mut seen) = (Sweep::default(), JoinSet::new(), HashSet::new());
+    async fn sweep(&self, stopping: &AtomicBool) -> Result<SweepReport, StoreError> {
+        let (mut sweep, mut tasks, mut seen) = (SweepReport::default(), JoinSet::new(), HashSet::new());
         let mut after = None;
         let listed = loop {
             let page = self.desk.operator.list(Filter::Abandoned, after, PAGE);
@@ -279,7 +279,7 @@ impl Reconciler {
                 }
                 let entry = abandoned.entry;
                 // The store may list one twice.
-                let Some(case) = case_of(&entry).filter(|case| seen.insert(case.clone())) else { continue };
+                let Some(case) = claim_key(&entry).filter(|case| seen.insert(case.clone())) else { continue };
                 while tasks.len() >= self.concurrency {
                     one_ends(&mut tasks, &mut sweep).await;
                 }
@@ -312,14 +312,14 @@ impl Reconciler {
     }
 }
 
-pub(super) async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut Sweep) {
+pub(super) async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut SweepReport) {
     if let Some(ended) = tasks.join_next().await {
         // Tasks panic or are aborted only with the runtime.
         sweep.count(ended.unwrap_or(Ended::Failed));
     }
 }
 
-impl Desk {
+impl Worker {
     /// How long a case is left alone if it is left now.
     pub(super) fn pause(&self, case: &RecordKey) -> Duration {
         let times = self.left().get(case).copied().unwrap_or(0);

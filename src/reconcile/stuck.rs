@@ -1,16 +1,16 @@
-use crate::store::Outgoing;
+use crate::store::StagedMessage;
 
 /// A message of an outbox that was not sent for long.
 #[derive(Clone, Debug)]
 pub struct Unsent {
-    pub(super) outgoing: Outgoing,
+    pub(super) outgoing: StagedMessage,
     pub(super) dry_run: bool,
 }
 
 impl Unsent {
     /// The message, how often it was tried, and when it was staged.
     #[must_use]
-    pub fn outgoing(&self) -> &Outgoing {
+    pub fn outgoing(&self) -> &StagedMessage {
         &self.outgoing
     }
 

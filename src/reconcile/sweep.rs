@@ -3,7 +3,7 @@ use super::case::Ended;
 /// How many records, and messages of outboxes, a sweep found, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Sweep {
+pub struct SweepReport {
     /// Settled with what the application said. In a dry run: would be.
     pub settled: usize,
     /// Released, so that the next try runs. In a dry run: would be.
@@ -18,7 +18,7 @@ pub struct Sweep {
     pub failed: usize,
 }
 
-impl Sweep {
+impl SweepReport {
     pub(super) fn count(&mut self, ended: Ended) {
         *match ended {
             Ended::Settled => &mut self.settled,

@@ -12,30 +12,30 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    Reconciler, Sweep, Unsent, UnsentResolution,
+    Reconciler, SweepReport, Unsent, UnsentResolution,
     case::{Ended, case_of_message},
-    reconciler::{Desk, one_ends},
+    reconciler::{Worker, one_ends},
 };
 use crate::{
     RecordKey, StoreError, StoreErrorKind,
     engine::CatchUnwind,
-    store::{Outbox, Outgoing, SqlDatabase},
+    store::{Outbox, StagedMessage, SqlDatabase},
 };
 
 /// How many messages of an outbox a sweep asks about. Those that are left come first the next time too.
 const AT_MOST: usize = 1000;
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-type Asked = Pin<Box<dyn Future<Output = UnsentResolution> + Send>>;
+type ClaimRequest = Pin<Box<dyn Future<Output = UnsentResolution> + Send>>;
 
 /// An outbox of any database.
 trait Source: Send + Sync {
-    fn unsent(&self, age: Duration) -> Answer<'_, Vec<Outgoing>>;
+    fn unsent(&self, age: Duration) -> Answer<'_, Vec<StagedMessage>>;
     fn discard<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
 }
 
 impl<D: SqlDatabase> Source for Outbox<D> {
-    fn unsent(&self, age: Duration) -> Answer<'_, Vec<Outgoing>> {
+    fn unsent(&self, age: Duration) -> Answer<'_, Vec<StagedMessage>> {
         Box::pin(Self::unsent(self, age, AT_MOST))
     }
 
@@ -46,10 +46,10 @@ impl<D: SqlDatabase> Source for Outbox<D> {
 
 /// An outbox whose messages are asked about, and who is asked.
 #[derive(Clone)]
-pub(super) struct Shelf {
+pub(super) struct OutboxSource {
     source: Arc<dyn Source>,
     age: Duration,
-    application: Arc<dyn Fn(Unsent) -> Asked + Send + Sync>,
+    application: Arc<dyn Fn(Unsent) -> ClaimRequest + Send + Sync>,
 }
 
 impl Reconciler {
@@ -95,7 +95,7 @@ impl Reconciler {
         D: SqlDatabase,
         F: Future<Output = UnsentResolution> + Send + 'static,
     {
-        self.shelves.push(Shelf {
+        self.shelves.push(OutboxSource {
             source: Arc::new(outbox),
             age,
             application: Arc::new(move |unsent| Box::pin(application(unsent))),
@@ -111,7 +111,7 @@ impl Reconciler {
         stopping: &AtomicBool,
         tasks: &mut JoinSet<Ended>,
         seen: &mut HashSet<RecordKey>,
-        sweep: &mut Sweep,
+        sweep: &mut SweepReport,
     ) -> Result<(), StoreError> {
         let mut listed = Ok(());
         for outbox in &self.shelves {
@@ -151,19 +151,19 @@ impl Reconciler {
     }
 }
 
-impl Shelf {
-    async fn unsent(&self) -> Result<Vec<Outgoing>, StoreError> {
+impl OutboxSource {
+    async fn unsent(&self) -> Result<Vec<StagedMessage>, StoreError> {
         self.source.unsent(self.age).await
     }
 
     /// What the application says. Its panics are for the hook to tell of.
-    async fn ask(&self, outgoing: Outgoing, dry_run: bool) -> UnsentResolution {
+    async fn ask(&self, outgoing: StagedMessage, dry_run: bool) -> UnsentResolution {
         let asked = async move { (self.application)(Unsent { outgoing, dry_run }).await };
         CatchUnwind::new(asked).await.unwrap_or(UnsentResolution::Leave)
     }
 
     /// Asks about a message, and does what is said.
-    async fn resolve(&self, desk: &Desk, outgoing: Outgoing) -> Ended {
+    async fn resolve(&self, desk: &Worker, outgoing: StagedMessage) -> Ended {
         let id = outgoing.message.id.clone();
         let ended = match self.ask(outgoing, false).await {
             UnsentResolution::Leave => Ended::Left,

@@ -14,7 +14,7 @@ use crate::engine::Task;
 ///
 /// Dropped before the key is claimed, nothing has happened. Dropped after that, the rest of the work is handed to the
 /// Tokio runtime that it was called in and finished there, and the next try gets its value.
-/// [`Once::attached`](super::Once::attached) drops the work instead, and its claim lapses.
+/// [`Once::cancel_on_disconnect`](super::Once::cancel_on_disconnect) drops the work instead, and its claim lapses.
 #[must_use = "futures do nothing unless polled"]
 pub struct RunFuture<T: 'static, E: 'static>(Task<Result<T, RunError<E>>>);
 

@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Adjusted, Engine, Errand, Leftovers, Permanent, Task, Work},
+    engine::{Adjusted, Engine, Execution, BackgroundTasks, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
     value::{
@@ -210,13 +210,13 @@ impl Once {
     }
 
     /// The work is dropped with its future, and its claim lapses, instead of being finished.
-    pub fn attached(self) -> Self {
+    pub fn cancel_on_disconnect(self) -> Self {
         Self { attached: true, ..self }
     }
 
     /// What bounds, counts and awaits the work whose future was dropped. Clones share one.
-    pub fn leftovers(self, leftovers: Leftovers) -> Self {
-        self.with_engine(|engine| engine.leftovers = leftovers)
+    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
+        self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
     /// Keys with a secret what the store, logs and other services see of contents. Default: none.
@@ -274,7 +274,7 @@ impl Once {
         let running = async move {
             match key {
                 Ok(key) => {
-                    let errand = Errand { key: &key, claim: &claim, policy: &policy, attached, counts: None };
+                    let errand = Execution { key: &key, claim: &claim, policy: &policy, attached, counts: None };
                     work::run(&engine, &working, errand, &permanent, function).await
                 }
                 Err(refusal) => Err(RunError::Refused(refusal)),

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::RunError;
 use crate::{
-    engine::{Engine, Errand, Fate, Performed, Permanent, Work},
+    engine::{Engine, Execution, Fate, ExecutionOutcome, Permanent, Work},
     exchange::Operation,
     value::{Event, OnDuplicate, Payload, Policy, Refusal, is_failure, json_of},
 };
@@ -13,7 +13,7 @@ use crate::{
 pub(super) async fn run<T, E, F>(
     engine: &Engine,
     work: &Arc<Work>,
-    errand: Errand<'_>,
+    errand: Execution<'_>,
     permanent: &Permanent,
     function: impl FnOnce(Operation) -> F,
 ) -> Result<T, RunError<E>>
@@ -29,11 +29,11 @@ where
         (outcome, fate)
     };
     let refusal = match engine.perform(work, errand, job).await {
-        Performed::Ran(outcome) => return outcome.map_err(RunError::Failed),
-        Performed::NoOutcome(why) => why.refusal(),
+        ExecutionOutcome::Ran(outcome) => return outcome.map_err(RunError::Failed),
+        ExecutionOutcome::NoOutcome(why) => why.refusal(),
         // Whatever else a duplicate is told, it is not that of a success.
-        Performed::Settled(payload) if is_failure(payload.as_ref()) => Refusal::HandlerFailed,
-        Performed::Settled(payload) if matches!(policy.on_duplicate, OnDuplicate::Replay) => {
+        ExecutionOutcome::Settled(payload) if is_failure(payload.as_ref()) => Refusal::HandlerFailed,
+        ExecutionOutcome::Settled(payload) if matches!(policy.on_duplicate, OnDuplicate::Replay) => {
             match value(payload.as_ref()) {
                 Ok(value) => {
                     engine.report(&Event::Replayed { key });
@@ -42,7 +42,7 @@ where
                 Err(refusal) => refusal,
             }
         }
-        Performed::Settled(_) => Refusal::DuplicateRequest,
+        ExecutionOutcome::Settled(_) => Refusal::DuplicateRequest,
     };
     engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
     Err(RunError::Refused(refusal))

@@ -1,15 +1,15 @@
 //! Stores: may this request run, and what was said?
 //!
-//! [`Store`] is what the layers use; [`Operator`] is for those who run them. A store knows no HTTP: what it keeps are
+//! [`Store`] is what the layers use; [`StoreAdmin`] is for those who run them. A store knows no HTTP: what it keeps are
 //! opaque bytes.
 //!
 //! Whoever writes a store finds the rules at [`Store`], and a suite that checks them in the feature `testing`.
 
-mod front;
+mod cached;
 mod future;
 #[cfg(feature = "memory")]
 mod memory;
-mod operator;
+mod admin;
 mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
@@ -42,7 +42,7 @@ pub(crate) use self::sql::is_identifier;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::sql::{
-    Message, NoTransaction, Outbox, OutboxStats, Outgoing, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder,
+    Message, NoTransaction, Outbox, OutboxStats, StagedMessage, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder,
     SqlValue, Tx,
 };
 pub use crate::value::{
@@ -51,9 +51,9 @@ pub use crate::value::{
 };
 
 pub use self::{
-    front::Front,
+    cached::CachedStore,
     future::StoreFuture,
-    operator::{Cursor, Operator, Page, Stats},
+    admin::{Cursor, StoreAdmin, Page, Stats},
     outcome::{Claimed, Finished, Issued, Renewed},
     transaction::{Committed, Entered, FailedAttempt, Transaction, TransactionSlot, TransactionalStore},
 };
@@ -88,7 +88,7 @@ pub use self::{
 pub trait Store: Send + Sync + 'static {
     /// Puts an issued record under `key`, unless a record is there.
     ///
-    /// It lives for [`Issue::life`]; claiming it does not prolong that, and releasing it brings it back with its
+    /// It lives for [`Issue::lifetime`]; claiming it does not prolong that, and releasing it brings it back with its
     /// first expiry.
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued>;
 

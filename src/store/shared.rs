@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::value::{Claim, Claimant, Filter, Issue, Record, RecordKey, Release, Settlement};
 
-use super::{Claimed, Cursor, Finished, Issued, Operator, Page, Renewed, Stats, Store, StoreFuture};
+use super::{Claimed, Cursor, Finished, Issued, StoreAdmin, Page, Renewed, Stats, Store, StoreFuture};
 
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
@@ -30,7 +30,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-impl<S: Operator + ?Sized> Operator for Arc<S> {
+impl<S: StoreAdmin + ?Sized> StoreAdmin for Arc<S> {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         (**self).inspect(key)
     }

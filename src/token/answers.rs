@@ -23,13 +23,13 @@ impl TokenLayer {
     }
 
     /// Sets the header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
-    pub fn marker(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.marker = Some(name))
+    pub fn replay_header(self, name: HeaderName) -> Self {
+        self.with(|exchange| exchange.replay_header = Some(name))
     }
 
     /// Leaves out the header that marks a replay: a client cannot tell it from the first answer.
-    pub fn without_marker(self) -> Self {
-        self.with(|exchange| exchange.marker = None)
+    pub fn without_replay_header(self) -> Self {
+        self.with(|exchange| exchange.replay_header = None)
     }
 
     /// Sets the header that says when the first request ended; see
@@ -51,8 +51,8 @@ impl TokenLayer {
     }
 
     /// Sets where the application explains refusals: the `type` of a problem is this, a `#`, and the refusal's name.
-    pub fn problem_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
-        self.with(|exchange| exchange.problem_base = uri.into())
+    pub fn problem_type_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
+        self.with(|exchange| exchange.problem_type_base = uri.into())
     }
 
     /// Adds `Link: <…>; rel="describedby"` with the `type` of the problem to each problem document. Default: off.

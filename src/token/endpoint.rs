@@ -44,7 +44,7 @@ impl TokenLayer {
 async fn in_json(tokens: TokenIssuer) -> Result<Response<String>, IssueError> {
     let token = tokens.issue().await?;
     // Neither part needs escaping.
-    let json = format!(r#"{{"token":"{}","expires_in":{}}}"#, token.as_str(), token.life().as_secs_f64());
+    let json = format!(r#"{{"token":"{}","expires_in":{}}}"#, token.as_str(), token.lifetime().as_secs_f64());
     let mut response = Response::new(json);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)

@@ -101,7 +101,7 @@ impl Tokens {
     /// Panics if `life` is zero.
     #[must_use]
     #[track_caller]
-    pub fn life(mut self, life: Duration) -> Self {
+    pub fn lifetime(mut self, life: Duration) -> Self {
         let life = nonzero("token life", life);
         self.issuer.life = life;
         self

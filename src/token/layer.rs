@@ -4,8 +4,8 @@ use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use crate::{
-    engine::{Engine, Leftovers, WaitingBodies},
-    exchange::{Exchange, Idempotency, Issuer, Scoping, TokenRule, protectable},
+    engine::{Engine, BackgroundTasks, WaitingBodies},
+    exchange::{Exchange, Idempotency, Issuer, Scoping, TokenRule, assert_replayable},
     extract::{
         fingerprint::{self, FingerprintExtractor, IntoFingerprintExtractor},
         key,
@@ -143,7 +143,7 @@ impl TokenLayer {
     /// Where `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        let methods = protectable(methods);
+        let methods = assert_replayable(methods);
         self.with(|exchange| exchange.methods = methods)
     }
 
@@ -173,13 +173,13 @@ impl TokenLayer {
     }
 
     /// Keeps a header for replays that is left out by default; see
-    /// [`IdempotencyLayer::keep_header`](crate::IdempotencyLayer::keep_header).
-    pub fn keep_header(self, name: HeaderName) -> Self {
+    /// [`IdempotencyLayer::include_header`](crate::IdempotencyLayer::include_header).
+    pub fn include_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.also.push(name))
     }
 
     /// Leaves a header out of replays, such as a request id or a rate limit's counter.
-    pub fn drop_header(self, name: HeaderName) -> Self {
+    pub fn exclude_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.not.push(name))
     }
 
@@ -195,13 +195,13 @@ impl TokenLayer {
     }
 
     /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.
-    pub fn attached(self) -> Self {
+    pub fn cancel_on_disconnect(self) -> Self {
         self.with(|exchange| exchange.attached = true)
     }
 
     /// What bounds, counts and awaits the work that goes on without its client.
-    pub fn leftovers(self, leftovers: Leftovers) -> Self {
-        self.with_engine(|engine| engine.leftovers = leftovers)
+    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
+        self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
     /// Keys with a secret what the store, logs and other services see of contents. Default: none.

@@ -96,7 +96,7 @@ pub enum Event<'a> {
         /// The operation.
         key: &'a RecordKey,
     },
-    /// A client left, and its work was dropped: too many leftovers, too long, or attached. The claim lapses.
+    /// A client left, and its work was dropped: too many background tasks, too long, or attached. The claim lapses.
     Dropped {
         /// The operation.
         key: &'a RecordKey,

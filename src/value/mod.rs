@@ -38,7 +38,7 @@ pub(crate) use self::{
     key::{check_key, check_name, is_blank},
     nonzero::nonzero,
     payload::is_failure,
-    policy::{Retain, Wishes},
+    policy::{Retain, HandlerDirectives},
     unseen::Unseen,
 };
 pub use self::{

@@ -8,7 +8,7 @@ use super::finite::is_finite;
 /// What a settled record has for its duplicates.
 ///
 /// Whoever runs something behind one of the crate's edges needs none: the edges pack what came of it. It is for those
-/// who settle in a runner's place, with [`Operator::settle_as`](crate::store::Operator::settle_as) or a
+/// who settle in a runner's place, with [`StoreAdmin::settle_as`](crate::store::StoreAdmin::settle_as) or a
 /// [`Reconciler`](crate::Reconciler), and it has to be of the kind that the operation's own edge reads:
 ///
 /// | operation | payload | its duplicate |

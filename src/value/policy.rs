@@ -248,7 +248,7 @@ impl Policy {
 
     /// Whether the outcome of something that is no HTTP request is kept. `is_final` says that the next try cannot change
     /// it.
-    pub(crate) fn keeps_outcome(&self, wishes: Wishes, is_final: bool) -> bool {
+    pub(crate) fn keeps_outcome(&self, wishes: HandlerDirectives, is_final: bool) -> bool {
         match wishes.retain {
             Some(retain) => retain != Retain::No,
             None => is_final || matches!(self.keep, Keep::Everything | Keep::EverythingBut(_)),
@@ -358,7 +358,7 @@ pub(crate) enum Retain {
 
 /// What a handler wants done with its own answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct HandlerDirectives {
     pub(crate) retain: Option<Retain>,
     pub(crate) stream: bool,
     /// Something outside may know of the operation.

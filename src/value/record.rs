@@ -134,7 +134,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// Which records [`Operator::list`](crate::store::Operator::list) gives.
+/// Which records [`StoreAdmin::list`](crate::store::StoreAdmin::list) gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Filter {
@@ -158,7 +158,7 @@ impl Filter {
     }
 }
 
-/// A record with its key, as [`Operator::list`](crate::store::Operator::list) gives it.
+/// A record with its key, as [`StoreAdmin::list`](crate::store::StoreAdmin::list) gives it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {

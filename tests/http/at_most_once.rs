@@ -6,10 +6,10 @@ use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, secs};
 use axum::{Router, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, Leftovers, MemoryStore, Operation, Policy, Reconciler, StoreErrorKind,
+    AfterCrash, IdempotencyLayer, Keep, BackgroundTasks, MemoryStore, Operation, Policy, Reconciler, StoreErrorKind,
     StoreVerb,
     reconcile::Resolution,
-    store::{Claimant, Finished, Operator, Release, Settlement, State},
+    store::{Claimant, Finished, StoreAdmin, Release, Settlement, State},
 };
 
 const DAY: Duration = secs(24 * 60 * 60);
@@ -74,19 +74,19 @@ async fn a_handler_without_an_answer_has_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_without_its_client_has_failed() {
-    let leftovers = Leftovers::new();
-    let bench = Bench::with(|layer| at_most_once(layer).leftovers(leftovers.clone()));
+    let background_tasks = BackgroundTasks::new();
+    let bench = Bench::with(|layer| at_most_once(layer).background_tasks(background_tasks.clone()));
     let client = bench.send(ask("k").takes(secs(2)).ends(End::Panics));
     bench.until(secs(1)).await;
     client.abort();
     assert!(client.await.unwrap_err().is_cancelled());
-    leftovers.drained().await;
+    background_tasks.wait().await;
     assert_eq!(bench.line(ask("k")).await, "500 handler-failed, replayed");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_lapses_is_never_taken_over() {
-    let bench = Bench::with(|layer| at_most_once(layer).attached());
+    let bench = Bench::with(|layer| at_most_once(layer).cancel_on_disconnect());
     crash(&bench).await;
     for (at, expected) in [
         (secs(2), "409 request-in-progress, retry after 5"),
@@ -105,7 +105,7 @@ async fn a_claim_that_lapses_is_never_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_settles_what_nobody_knows() {
-    let bench = Bench::with(|layer| at_most_once(layer).attached());
+    let bench = Bench::with(|layer| at_most_once(layer).cancel_on_disconnect());
     crash(&bench).await;
     let settlement = Settlement::new(Claimant::random(), None, DAY);
     let key = record_key("k");
@@ -121,7 +121,7 @@ async fn an_operator_settles_what_nobody_knows() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_lets_the_next_try_run() {
-    let bench = Bench::with(|layer| at_most_once(layer).attached());
+    let bench = Bench::with(|layer| at_most_once(layer).cancel_on_disconnect());
     crash(&bench).await;
     bench.until(LEASE).await;
     assert_eq!(bench.line(ask("k")).await, "409 outcome-unknown");

@@ -45,7 +45,7 @@ async fn nothing_is_remembered_for_longer_than_the_retention() {
 /// A lapse counts as a failure of the server.
 #[tokio::test(start_paused = true)]
 async fn a_lapse_is_remembered_for_the_retention() {
-    let bench = Bench::with(tower_idempotency::IdempotencyLayer::attached);
+    let bench = Bench::with(tower_idempotency::IdempotencyLayer::cancel_on_disconnect);
     let first = bench.send(ask("k").takes(HOUR));
     bench.until(secs(1)).await;
     first.abort();

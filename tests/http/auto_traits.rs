@@ -7,9 +7,9 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, Service, util::BoxCloneSyncService};
 use tower_idempotency::{
-    Duplicate, Event, Idempotency, IdempotencyLayer, KeptAnswer, Leftovers, MemoryStore, Operation, Policy, RecordKey,
+    Duplicate, Event, Idempotency, IdempotencyLayer, KeptAnswer, BackgroundTasks, MemoryStore, Operation, Policy, RecordKey,
     Refusal, RefusedRequest, RequestBody, ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
-    store::{Claim, Claimed, Operator, Record, Store, StoreFuture},
+    store::{Claim, Claimed, StoreAdmin, Record, Store, StoreFuture},
 };
 
 use crate::common::steps::Steps;
@@ -19,7 +19,7 @@ fn shared<T: Send + Sync + Debug + Unpin + 'static>() {}
 fn sent<T: Send + Debug>() {}
 fn unpinned<T: Send + Debug + Unpin>() {}
 fn errors<T: std::error::Error + Send + Sync + 'static>() {}
-fn stores<T: Store + Operator>() {}
+fn stores<T: Store + StoreAdmin>() {}
 fn services<S, B>()
 where
     S: Service<Request<B>, Error = Infallible> + Clone + Send + Sync + 'static,
@@ -29,14 +29,14 @@ where
 
 type Inner<B> = BoxCloneSyncService<Request<RequestBody<B>>, Response<Full<Bytes>>, Infallible>;
 /// Neither `Sync` nor `Unpin`, as bodies and futures of applications are.
-type Odd = (std::cell::Cell<u8>, std::marker::PhantomPinned);
+type Odd = (std::cell::Cell<u8>, std::replay_header::PhantomPinned);
 
 #[test]
 fn types() {
     values::<IdempotencyLayer>();
     values::<Idempotency<Inner<Full<Bytes>>>>();
     values::<Operation>();
-    values::<Leftovers>();
+    values::<BackgroundTasks>();
     values::<Policy>();
     values::<(key::KeyExtractor, scope::ScopeExtractor)>();
     values::<fingerprint::FingerprintExtractor>();
@@ -48,7 +48,7 @@ fn types() {
     sent::<StoreFuture<'static, Claimed>>();
     stores::<MemoryStore>();
     stores::<Arc<MemoryStore>>();
-    stores::<Arc<dyn Operator>>();
+    stores::<Arc<dyn StoreAdmin>>();
     shared::<(RequestBody<Steps>, ResponseBody<Full<Bytes>>)>();
     sent::<RequestBody<http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>>>();
     sent::<ResponseBody<http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>>>();

@@ -10,7 +10,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, Policy, Tokens, key,
     scope::{self, ScopeExtractor},
-    store::{Filter, Operator},
+    store::{Filter, StoreAdmin},
 };
 
 use crate::common::{Counter, Seen, see};

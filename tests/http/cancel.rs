@@ -98,7 +98,7 @@ impl Trial {
 
         if !retried_at_once {
             sleep(LATER).await;
-            assert_eq!(shop.leftovers.count(), 0, "{case}");
+            assert_eq!(shop.background_tasks.count(), 0, "{case}");
             let running = shop.record().await.is_some_and(|record| record.state == State::Running);
             let lapses = self.retry == Retry::TakesOver && started == 1 && !ending;
             assert_eq!(running, lapses, "{case}");
@@ -131,8 +131,8 @@ impl Trial {
         assert_eq!(shop.runs.started(), runs, "{case}");
         let broken_off = usize::from(self.retry == Retry::TakesOver && runs == 2 && shop.runs.ended.get() == 1);
         assert_eq!(shop.runs.ended.get() + broken_off, runs, "{case}");
-        tokio::time::timeout(2 * LATER, shop.leftovers.drained()).await.expect(case);
-        assert_eq!(shop.leftovers.count(), 0, "{case}");
+        tokio::time::timeout(2 * LATER, shop.background_tasks.wait()).await.expect(case);
+        assert_eq!(shop.background_tasks.count(), 0, "{case}");
         let state =
             if self.order.status == 500 && self.retry == Retry::Runs { State::Released } else { State::Settled };
         assert_eq!(shop.record().await.map(|record| record.state), Some(state), "{case}");
@@ -190,9 +190,9 @@ trials! {
         put_off: 3 * STORE_TIMEOUT,
         ..PLAIN
     };
-    attached: Trial { layer: |layer| layer.attached(), retry: Retry::TakesOver, ..PLAIN };
+    attached: Trial { layer: |layer| layer.cancel_on_disconnect(), retry: Retry::TakesOver, ..PLAIN };
     attached_over_a_wire: Trial {
-        layer: |layer| layer.attached(),
+        layer: |layer| layer.cancel_on_disconnect(),
         retry: Retry::TakesOver,
         over_a_wire: true,
         faults: late_answers,

@@ -79,7 +79,7 @@ async fn leave(first: First, over_a_wire: bool, times: usize, leaving: Leaving) 
     assert_eq!(seen, Seen { replayed: !ran_by_retry, ..Seen::first(201, "done") }, "{case}");
     let runs = own + usize::from(first != First::Succeeds);
     assert_eq!((shop.runs.started(), shop.runs.ended.get()), (runs, runs), "{case}");
-    timeout(2 * LATER, shop.leftovers.drained()).await.expect(&case);
+    timeout(2 * LATER, shop.background_tasks.wait()).await.expect(&case);
     assert_eq!(shop.waiting(), 0, "{case}");
     let record = shop.record().await.expect("a record");
     assert_eq!((record.state, record.payload.is_some()), (State::Settled, true), "{case}");

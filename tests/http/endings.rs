@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, ask, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, Leftovers, StoreErrorKind, StoreVerb, store::State};
+use tower_idempotency::{IdempotencyLayer, BackgroundTasks, StoreErrorKind, StoreVerb, store::State};
 
 const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
 
@@ -119,8 +119,8 @@ async fn a_store_that_is_wholly_away_while_the_handler_runs_harms_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_ending_that_comes_back_too_late_leaves_the_winners_record_alone() {
-    let leftovers = Leftovers::new();
-    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    let background_tasks = BackgroundTasks::new();
+    let bench = Bench::with(|layer| layer.background_tasks(background_tasks.clone()));
     for verb in [StoreVerb::Renew, StoreVerb::Settle] {
         UNAVAILABLE.befall(bench.faults.on(verb));
     }
@@ -130,21 +130,21 @@ async fn an_ending_that_comes_back_too_late_leaves_the_winners_record_alone() {
     bench.until(LEASE + secs(2)).await;
     bench.faults.heal();
     assert_eq!(second.await.unwrap().line, "201 run 2");
-    leftovers.drained().await;
+    background_tasks.wait().await;
     assert_eq!(bench.line(ask("k")).await, "201 run 2, replayed");
     assert_eq!((bench.log.count("lost: 1"), bench.handler.attempts()), (1, "1 2t".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_that_outlasts_the_leftovers_is_told() {
-    let leftovers = Leftovers::new().time(LEASE * 10);
-    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    let background_tasks = BackgroundTasks::new().max_duration(LEASE * 10);
+    let bench = Bench::with(|layer| layer.background_tasks(background_tasks.clone()));
     for verb in [StoreVerb::Renew, StoreVerb::Settle] {
         UNAVAILABLE.befall(bench.faults.on(verb));
     }
     assert_eq!(bench.line(ask("k")).await, "201 run 1");
-    assert_eq!(leftovers.count(), 1);
-    leftovers.drained().await;
+    assert_eq!(background_tasks.count(), 1);
+    background_tasks.wait().await;
     assert_eq!(bench.log.count("not recorded: settle"), 1);
     bench.faults.heal();
     sleep(LEASE).await;
@@ -166,7 +166,7 @@ async fn a_handler_that_panics_during_an_outage_frees_its_key_afterwards() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_while_its_answer_is_recorded_leaves_a_record() {
     for (status, verb, state, _, _) in ENDINGS {
-        let bench = Bench::with(IdempotencyLayer::attached);
+        let bench = Bench::with(IdempotencyLayer::cancel_on_disconnect);
         bench.faults.on(verb).times(3).fail(StoreErrorKind::Unavailable);
         let client = bench.send(ask("k").ends(End::Answers(status)));
         bench.faults.called(verb, 2).await;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::time::sleep;
 use tower_idempotency::{
-    IdempotencyLayer, Leftovers, OnDuplicate, Policy, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    IdempotencyLayer, BackgroundTasks, OnDuplicate, Policy, Reply, StoreErrorKind, StoreVerb, WhileRunning,
 };
 
 /// What is heard while these requests are served, one after the other.
@@ -172,12 +172,12 @@ async fn leave(bench: &Bench, ask: Ask) {
 #[tokio::test(start_paused = true)]
 async fn of_a_client_that_leaves() {
     type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
-    let short = |layer: IdempotencyLayer| layer.leftovers(Leftovers::new().time(secs(1)));
+    let short = |layer: IdempotencyLayer| layer.background_tasks(BackgroundTasks::new().max_duration(secs(1)));
     let cases: [(Adjust, End, &[&str]); 5] = [
         (same, End::Answers(201), &["claimed: 1", "detached", "settled"]),
         (same, End::Answers(500), &["claimed: 1", "detached", "released"]),
         (same, End::Panics, &["claimed: 1", "detached"]),
-        (IdempotencyLayer::attached, End::Answers(201), &["claimed: 1", "dropped: None"]),
+        (IdempotencyLayer::cancel_on_disconnect, End::Answers(201), &["claimed: 1", "dropped: None"]),
         (short, End::Answers(201), &["claimed: 1", "detached", "dropped: Some(1s)"]),
     ];
     for (adjust, end, expected) in cases {

@@ -2,7 +2,7 @@
 
 use axum::{Router, routing::post as route};
 use tower::ServiceExt;
-use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, store::Operator};
+use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, store::StoreAdmin};
 
 use crate::common::{Counter, post, see};
 

@@ -18,7 +18,7 @@ use axum::{
     routing::post,
 };
 use tower_http::{decompression::RequestDecompressionLayer, trace::TraceLayer};
-use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::Operator};
+use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::StoreAdmin};
 
 use crate::{
     common::{Counter, Seen, post as send, see},

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    IdempotencyLayer, Leftovers, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
-    store::{Operator, State},
+    IdempotencyLayer, BackgroundTasks, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    store::{StoreAdmin, State},
 };
 
 /// When the first one's handler ends; the claim has long lapsed by then.
@@ -120,8 +120,8 @@ async fn a_record_that_has_gone_says_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_is_lost_while_the_store_is_away_is_not_answered_by_its_handler() {
-    let leftovers = Leftovers::new();
-    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    let background_tasks = BackgroundTasks::new();
+    let bench = Bench::with(|layer| layer.background_tasks(background_tasks.clone()));
     let first = bench.send(ask("k").takes(LATE));
     bench.until(secs(1)).await;
     bench.store.forget(&record_key("k")).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_claim_that_is_lost_while_the_store_is_away_is_not_answered_by_its_han
     assert_eq!(told.line, "409 request-in-progress, retry after 1");
     assert!(told.at <= LATE + STORE_TIMEOUT);
     bench.faults.heal();
-    leftovers.drained().await;
+    background_tasks.wait().await;
     assert_eq!(bench.log.count("lost: 1"), 1, "it is told once");
     assert_eq!(bench.state("k").await, None);
 }
@@ -255,7 +255,7 @@ async fn a_handler_of_many_leases_stays_the_only_one() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_are_counted_over_takeovers_and_failures() {
-    let bench = Bench::with(IdempotencyLayer::attached);
+    let bench = Bench::with(IdempotencyLayer::cancel_on_disconnect);
     for run in 0..3 {
         let client = bench.send(ask("k").takes(LEASE));
         bench.until((LEASE + secs(1)) * run + secs(1)).await;
@@ -269,7 +269,7 @@ async fn attempts_are_counted_over_takeovers_and_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn only_the_same_request_takes_over() {
-    let bench = Bench::with(IdempotencyLayer::attached);
+    let bench = Bench::with(IdempotencyLayer::cancel_on_disconnect);
     let client = bench.send(ask("k").takes(LEASE));
     bench.until(secs(1)).await;
     client.abort();

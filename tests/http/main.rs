@@ -49,7 +49,7 @@ mod layer_order;
 #[cfg(all(feature = "axum", feature = "tracing"))]
 mod layer_order_of_checks;
 #[cfg(feature = "testing")]
-mod leftovers;
+mod background_tasks;
 #[cfg(feature = "testing")]
 mod lost_claims;
 #[cfg(all(feature = "axum", feature = "testing", feature = "tracing"))]

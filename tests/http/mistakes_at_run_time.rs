@@ -9,7 +9,7 @@ use tokio::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, Leftovers, MemoryStore, Operation, testing::FaultyStore,
+    ConsumerLayer, Fingerprint, IdempotencyLayer, BackgroundTasks, MemoryStore, Operation, testing::FaultyStore,
 };
 
 use crate::{
@@ -96,7 +96,7 @@ async fn messages_and_functions_that_block_past_their_lease() {
 }
 
 #[test]
-fn leftovers_that_nobody_waits_for() {
+fn background_tasks_that_nobody_waits_for() {
     let (heard, _listening) = Heard::listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let store = MemoryStore::new();
@@ -109,7 +109,7 @@ fn leftovers_that_nobody_waits_for() {
     });
     assert_eq!(heard.take(), [""; 0]);
     drop(runtime);
-    assert_one(&heard.take(), "/orders", "await `Leftovers::drained()`");
+    assert_one(&heard.take(), "/orders", "await `BackgroundTasks::wait()`");
     // A memory store that goes with the runtime is told of as well.
     drop(store);
     let heard = heard.take();
@@ -124,29 +124,29 @@ async fn leave(app: Router) {
 #[tokio::test(start_paused = true)]
 async fn attached_work_that_is_dropped() {
     let (heard, _listening) = Heard::listen();
-    let app = Router::new().route("/orders", post(pending::<String>)).layer(layer().attached());
+    let app = Router::new().route("/orders", post(pending::<String>)).layer(layer().cancel_on_disconnect());
     for _ in 0..2 {
         leave(app.clone()).await;
-        assert_one(&heard.take(), "/orders", "Without `.attached()`");
+        assert_one(&heard.take(), "/orders", "Without `.cancel_on_disconnect()`");
         sleep(Duration::from_secs(60)).await;
         // The next try runs, and says so.
         leave(app.clone()).await;
         let heard = heard.take();
         assert_one(&heard[..1], "/orders", "claimed after the lease");
-        assert_one(&heard[1..], "/orders", "Without `.attached()`");
+        assert_one(&heard[1..], "/orders", "Without `.cancel_on_disconnect()`");
         sleep(Duration::from_secs(60 * 60 * 48)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leftover_that_takes_longer_than_it_may() {
+async fn a_background_task_that_takes_longer_than_it_may() {
     let (heard, _listening) = Heard::listen();
-    let short = Leftovers::new().time(Duration::from_secs(9));
-    let app = Router::new().route("/orders", post(pending::<String>)).layer(layer().leftovers(short));
+    let short = BackgroundTasks::new().max_duration(Duration::from_secs(9));
+    let app = Router::new().route("/orders", post(pending::<String>)).layer(layer().background_tasks(short));
     leave(app.clone()).await;
     assert_eq!(heard.take(), [""; 0]);
     sleep(Duration::from_secs(10)).await;
-    assert_one(&heard.take(), "/orders", "choose a longer `Leftovers::time(..)`");
+    assert_one(&heard.take(), "/orders", "choose a longer `BackgroundTasks::max_duration(..)`");
 }
 
 #[tokio::test]

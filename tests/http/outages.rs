@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, Leftovers, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State};
+use tower_idempotency::{IdempotencyLayer, BackgroundTasks, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State};
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_fails_is_refused() {
@@ -116,8 +116,8 @@ async fn a_claim_that_takes_effect_after_its_caller_gave_up_holds_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_during_its_claim_leaves_no_ghost() {
     for after_effect in [false, true] {
-        let leftovers = Leftovers::new();
-        let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+        let background_tasks = BackgroundTasks::new();
+        let bench = Bench::with(|layer| layer.background_tasks(background_tasks.clone()));
         let gate = when(bench.faults.on(StoreVerb::Claim).once(), after_effect).hold();
         let client = bench.send(ask("k"));
         gate.reached(1).await;
@@ -125,7 +125,7 @@ async fn a_client_that_leaves_during_its_claim_leaves_no_ghost() {
         assert!(client.await.unwrap_err().is_cancelled());
         sleep(millis(200)).await;
         assert!(bench.is_free("k").await, "after its effect: {after_effect}");
-        leftovers.drained().await;
+        background_tasks.wait().await;
         assert!(bench.elapsed() < LEASE * 2, "nobody looks for ever");
         assert_eq!(bench.handler.runs(), 0);
     }
@@ -172,8 +172,8 @@ async fn renewals_that_fail_do_not_disturb_a_handler_that_nobody_overtakes() {
 
 #[tokio::test(start_paused = true)]
 async fn the_ghosts_of_an_outage_do_not_take_the_place_of_work() {
-    let leftovers = Leftovers::new().limit(10);
-    let bench = Bench::with(|layer| layer.leftovers(leftovers.clone()));
+    let background_tasks = BackgroundTasks::new().limit(10);
+    let bench = Bench::with(|layer| layer.background_tasks(background_tasks.clone()));
     bench.faults.on(StoreVerb::Claim).hang();
     let refused: Vec<_> = (0..20).map(|number| bench.send(ask(&format!("ghost-{number}")))).collect();
     for client in refused {
@@ -185,7 +185,7 @@ async fn the_ghosts_of_an_outage_do_not_take_the_place_of_work() {
     sleep(secs(1)).await;
     client.abort();
     assert!(client.await.unwrap_err().is_cancelled());
-    leftovers.drained().await;
+    background_tasks.wait().await;
     assert_eq!(bench.log.take(), ["claimed: 1", "detached", "settled"]);
 }
 

@@ -119,11 +119,11 @@ async fn handler_panics(kind: Kind, place: Place, client_gone: bool) {
             assert!(polls(&mut call, 1, Leaving::Woken).await.is_none(), "{case}");
         }
         drop(call);
-        shop.leftovers.drained().await;
+        shop.background_tasks.wait().await;
     } else {
         assert_payload(panic_of(&shop, request(REQUEST)).await, &case);
     }
-    assert_eq!(shop.leftovers.count(), 0, "{case}");
+    assert_eq!(shop.background_tasks.count(), 0, "{case}");
 
     let record = shop.record().await.expect("a record");
     let (seen, after) = shop.retry().await;
@@ -169,8 +169,8 @@ async fn of_a_layer_further_out() {
             fall();
         });
         assert_payload(outer.await.err().map(tokio::task::JoinError::into_panic), "the outer layer");
-        assert_eq!((shop.leftovers.count(), shop.runs.ended.get()), (1, 0));
-        timeout(LATER, shop.leftovers.drained()).await.expect("the work ends");
+        assert_eq!((shop.background_tasks.count(), shop.runs.ended.get()), (1, 0));
+        timeout(LATER, shop.background_tasks.wait()).await.expect("the work ends");
         assert_eq!(shop.retry().await.0, Seen::replay(201, "done"));
         assert_eq!(shop.runs.attempts(), [1]);
     }
@@ -205,7 +205,7 @@ async fn while_the_store_is_away() {
         assert_eq!(shop.record().await.map(|record| record.state), Some(State::Running));
         sleep(LATER).await;
         shop.faults.heal();
-        timeout(LATER, shop.leftovers.drained()).await.expect("it is recorded");
+        timeout(LATER, shop.background_tasks.wait()).await.expect("it is recorded");
         assert_ne!(shop.record().await.map(|record| record.state), Some(State::Running));
     }
 }

@@ -71,7 +71,7 @@ async fn before_the_claim_nothing_is_left() {
         assert_panics(&shop, request(body), case).await;
         assert_eq!(shop.runs.started(), 0, "{case}");
         assert!(shop.record().await.is_none(), "{case}");
-        assert_eq!(shop.leftovers.count(), 0, "{case}");
+        assert_eq!(shop.background_tasks.count(), 0, "{case}");
         // The layer is not broken by it.
         if case.starts_with("request body") || case == "a broken body" {
             let small: &[Step] = if case.ends_with("limit") { &[Data("1")] } else { REQUEST };
@@ -103,7 +103,7 @@ async fn for_a_duplicate_the_first_one_is_not_touched() {
             assert_panics(&shop, request(body), case).await;
             assert_eq!(look(first.await.unwrap()).await, Seen::first(201, "done"), "{case}");
             assert_eq!(shop.record().await.map(|record| record.state), Some(State::Settled), "{case}");
-            assert_eq!((shop.runs.attempts(), shop.leftovers.count()), (vec![1], 0), "{case}");
+            assert_eq!((shop.runs.attempts(), shop.background_tasks.count()), (vec![1], 0), "{case}");
         }
     }
 }
@@ -121,8 +121,8 @@ async fn rendering_a_panic() {
             let mut call = shop.call();
             assert!(polls(&mut call, TO_THE_CLAIM, Leaving::Waiting).await.is_none());
             drop(call);
-            assert_eq!(shop.leftovers.count(), 1);
-            shop.leftovers.drained().await;
+            assert_eq!(shop.background_tasks.count(), 1);
+            shop.background_tasks.wait().await;
         } else {
             assert_panics(&shop, request(REQUEST), "the handler").await;
         }
@@ -181,7 +181,7 @@ async fn of_an_observer_whose_client_left() {
             }
         });
         assert_eq!(leaves.await.is_err(), thread_panics);
-        timeout(LATER, shop.leftovers.drained()).await.expect("it ends");
+        timeout(LATER, shop.background_tasks.wait()).await.expect("it ends");
         assert_eq!(*touchy.0.lock().unwrap(), ["Claimed", "Detached", "Settled"]);
         assert_eq!(shop.retry().await.0, Seen::replay(201, "done"));
     }
@@ -194,7 +194,7 @@ async fn of_an_observer_while_a_claim_is_unanswered() {
     let shop = Shop::new(Order::DONE, true, move |layer| layer.observer(watched));
     shop.faults.on(StoreVerb::Claim).once().after_effect().delay(Duration::from_secs(7));
     assert_eq!(shop.call().await.status(), 503);
-    timeout(LATER, shop.leftovers.drained()).await.expect("the ghost is laid");
+    timeout(LATER, shop.background_tasks.wait()).await.expect("the ghost is disarm");
     assert_eq!(*touchy.0.lock().unwrap(), ["StoreFailed", "Refused", "Released"]);
     assert_eq!(shop.retry().await.0, Seen::first(201, "done"));
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::bench::{Ask, Bench, End, LEASE, STORE_TIMEOUT, Way, ask, millis, secs, when};
 use tokio::{task::JoinHandle, time::sleep};
-use tower_idempotency::{IdempotencyLayer, Leftovers, StoreErrorKind, StoreVerb, WhileRunning, store::State};
+use tower_idempotency::{IdempotencyLayer, BackgroundTasks, StoreErrorKind, StoreVerb, WhileRunning, store::State};
 
 const SEEDS: u64 = 60;
 const PATIENCE: Duration = secs(20);
@@ -76,8 +76,8 @@ fn successes(lines: &[String]) -> BTreeSet<&str> {
 
 async fn play(seed: u64, adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer) {
     let mut chance = Chance::new(seed);
-    let leftovers = Leftovers::new();
-    let bench = Bench::with(|layer| adjust(layer.leftovers(leftovers.clone())));
+    let background_tasks = BackgroundTasks::new();
+    let bench = Bench::with(|layer| adjust(layer.background_tasks(background_tasks.clone())));
     let mut clients = Vec::new();
     for _ in 0..30 {
         if chance.one_in(3) {
@@ -93,9 +93,9 @@ async fn play(seed: u64, adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLay
     }
     bench.faults.heal();
     let lines = lines(clients).await;
-    leftovers.drained().await;
+    background_tasks.wait().await;
 
-    assert_eq!(bench.handler.at_once(), 1, "seed {seed}");
+    assert_eq!(bench.handler.concurrency(), 1, "seed {seed}");
     let succeeded = successes(&lines);
     assert!(succeeded.len() <= 1, "seed {seed}: {lines:#?}");
     let firsts = lines.iter().filter(|line| line.starts_with("201") && !line.ends_with("replayed")).count();
@@ -132,7 +132,7 @@ async fn whoever_is_overtaken_tells_no_other_story() {
     let mut overtaken = 0;
     for seed in 0..SEEDS {
         let mut chance = Chance::new(seed);
-        let bench = Bench::with(IdempotencyLayer::attached);
+        let bench = Bench::with(IdempotencyLayer::cancel_on_disconnect);
         let mut clients = Vec::new();
         for _ in 0..20 {
             let fault = bench.faults.on(StoreVerb::Renew);
@@ -153,7 +153,7 @@ async fn whoever_is_overtaken_tells_no_other_story() {
         }
         let lines = lines(clients).await;
         assert!(successes(&lines).len() <= 1, "seed {seed}: {lines:#?}");
-        overtaken += usize::from(bench.handler.at_once() > 1);
+        overtaken += usize::from(bench.handler.concurrency() > 1);
     }
     assert!(overtaken > 0, "nobody was overtaken");
 }

@@ -14,7 +14,7 @@ use http::{Request, Response};
 use tokio::time::sleep;
 use tower::{Layer, Service, service_fn};
 use tower_idempotency::{
-    Event, IdempotencyLayer, Leftovers, MemoryStore, Observer, Operation, RequestBody, Secret, StoreErrorKind,
+    Event, IdempotencyLayer, BackgroundTasks, MemoryStore, Observer, Operation, RequestBody, Secret, StoreErrorKind,
     StoreVerb, scope,
 };
 use tracing::{
@@ -99,7 +99,7 @@ async fn no_event_shows_a_key() {
         layer
             .scope(scope::from_fn(|_| Some(SCOPE.to_owned())))
             .observer(said.clone())
-            .leftovers(Leftovers::new().limit(9))
+            .background_tasks(BackgroundTasks::new().limit(9))
     };
     let bench = Bench::with(adjust);
     for end in [End::Answers(500), End::Fails, End::Panics, End::Answers(206)] {

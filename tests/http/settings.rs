@@ -6,7 +6,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, service_fn};
 use tower_idempotency::{
-    AfterCrash, ConsumerLayer, Fingerprint, IdempotencyLayer, Leftovers, MemoryStore, Once, Policy, Reconciler, Tokens,
+    AfterCrash, ConsumerLayer, Fingerprint, IdempotencyLayer, BackgroundTasks, MemoryStore, Once, Policy, Reconciler, Tokens,
     reconcile::Resolution,
 };
 
@@ -81,15 +81,15 @@ fn never_again_after_a_crash_and_fail_open() {
 }
 
 #[test]
-#[should_panic(expected = "a limit of 0 leftovers")]
-fn no_leftovers() {
-    drop(Leftovers::new().limit(0));
+#[should_panic(expected = "a limit of 0 background tasks")]
+fn no_background_tasks() {
+    drop(BackgroundTasks::new().limit(0));
 }
 
 #[test]
-#[should_panic(expected = "a time for leftovers of zero")]
-fn no_time_for_leftovers() {
-    drop(Leftovers::new().time(Duration::ZERO));
+#[should_panic(expected = "a time for background tasks of zero")]
+fn no_time_for_background_tasks() {
+    drop(BackgroundTasks::new().max_duration(Duration::ZERO));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn no_time_for_a_body() {
 #[test]
 #[should_panic(expected = "a token life of zero")]
 fn tokens_that_are_never_good() {
-    drop(Tokens::new(MemoryStore::new()).life(Duration::ZERO));
+    drop(Tokens::new(MemoryStore::new()).lifetime(Duration::ZERO));
 }
 
 /// What one layer refuses, every other one refuses.

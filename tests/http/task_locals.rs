@@ -54,7 +54,7 @@ async fn seen_by_the_handler() {
         };
         let client = TENANT.scope("ann", client).instrument(info_span!("request"));
         assert_eq!(client.await, client_stays);
-        async { shop.leftovers.drained().await }.instrument(info_span!("another")).await;
+        async { shop.background_tasks.wait().await }.instrument(info_span!("another")).await;
         let (ann, request) = (Some("ann"), Some("request"));
         let end = ("end", ann.filter(|_| client_stays), request);
         assert_eq!(*sights.lock().unwrap(), [("call", ann, request), ("begin", ann, request), end]);
@@ -62,9 +62,9 @@ async fn seen_by_the_handler() {
     }
 }
 
-/// One who insists on it panics in a leftover, and so its claim is kept until it lapses, instead of being released.
+/// One who insists on it panics in a background task, and so its claim is kept until it lapses, instead of being released.
 #[tokio::test(start_paused = true)]
-async fn insisted_on_by_a_leftover() {
+async fn insisted_on_by_a_background_task() {
     let shop = Shop::with(
         false,
         |layer| layer,
@@ -78,6 +78,6 @@ async fn insisted_on_by_a_leftover() {
     let client = polls(&mut call, TO_THE_CLAIM, Leaving::Waiting);
     assert!(TENANT.scope("ann", client).await.is_none());
     drop(call);
-    shop.leftovers.drained().await;
+    shop.background_tasks.wait().await;
     assert_eq!(shop.record().await.map(|record| record.state), Some(State::Running));
 }

@@ -20,7 +20,7 @@ use hyper_util::{
 };
 use tokio::sync::Notify;
 use tower::{Layer, ServiceExt};
-use tower_idempotency::{IdempotencyLayer, Leftovers, MemoryStore, scope};
+use tower_idempotency::{IdempotencyLayer, BackgroundTasks, MemoryStore, scope};
 
 use crate::{
     bench::Log,
@@ -32,8 +32,8 @@ use crate::{
 #[tokio::test]
 async fn reset_streams_of_one_caller_start_a_bounded_number_of_handlers() {
     let (started, starts) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    let leftovers = Leftovers::new();
-    let layer = IdempotencyLayer::new(MemoryStore::new()).leftovers(leftovers.clone());
+    let background_tasks = BackgroundTasks::new();
+    let layer = IdempotencyLayer::new(MemoryStore::new()).background_tasks(background_tasks.clone());
     let handler = {
         let (started, starts) = (started.clone(), starts.clone());
         tower::service_fn(move |request: Request<_>| {
@@ -77,7 +77,7 @@ async fn reset_streams_of_one_caller_start_a_bounded_number_of_handlers() {
     let started = started.load(SeqCst);
     assert_eq!(started + refused, 3_000);
     assert!((256..=260).contains(&started), "{started} handlers");
-    assert!((256..=260).contains(&leftovers.count()), "{} unfinished", leftovers.count());
+    assert!((256..=260).contains(&background_tasks.count()), "{} unfinished", background_tasks.count());
     assert_eq!(client.send_request(request("bob", 9_999)).await.unwrap().status(), 200);
 }
 
@@ -99,23 +99,23 @@ async fn a_body_that_stands_still_is_given_up() {
         let answer = answer.await.unwrap().unwrap();
         assert_eq!((answer.status().as_u16(), began.elapsed()), (408, timeout.unwrap_or(Duration::from_secs(60))));
         let key = tower_idempotency::RecordKey::new("orders", None, "k").unwrap();
-        assert!(tower_idempotency::store::Operator::inspect(&store, &key).await.unwrap().is_none());
+        assert!(tower_idempotency::store::StoreAdmin::inspect(&store, &key).await.unwrap().is_none());
     }
 }
 
 /// A route whose handler never ends, and clients that leave at once.
 struct Flood {
     layer: IdempotencyLayer,
-    leftovers: Leftovers,
+    background_tasks: BackgroundTasks,
     log: Log,
     sent: usize,
 }
 
 impl Flood {
     fn new(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer) -> Self {
-        let (leftovers, log) = (Leftovers::new(), Log::default());
-        let layer = IdempotencyLayer::new(MemoryStore::new()).leftovers(leftovers.clone()).observer(log.clone());
-        Self { layer: adjust(layer), leftovers, log, sent: 0 }
+        let (background_tasks, log) = (BackgroundTasks::new(), Log::default());
+        let layer = IdempotencyLayer::new(MemoryStore::new()).background_tasks(background_tasks.clone()).observer(log.clone());
+        Self { layer: adjust(layer), background_tasks, log, sent: 0 }
     }
 
     /// Sends requests with a new key each, of whose heads `head` makes something, until one is refused: how many were
@@ -149,7 +149,7 @@ async fn bounds_of_a_caller_a_layer_and_a_process() {
         assert_eq!(refused.problem(), "too-many-unfinished");
     }
     assert_eq!(flood.log.count("refused: too-many-unfinished"), 2);
-    assert_eq!(flood.leftovers.count(), 512);
+    assert_eq!(flood.background_tasks.count(), 512);
 
     // Of requests that do not tell whose they are, the layer takes more.
     for (what, unscoped) in [("without credentials", false), ("of an unscoped layer", true)] {
@@ -160,7 +160,7 @@ async fn bounds_of_a_caller_a_layer_and_a_process() {
         let (begun, refused) = flood.until_refused(head).await;
         assert_eq!((begun, refused.status.as_u16()), (2_048, 429), "{what}");
         // Another layer goes on.
-        let other = IdempotencyLayer::new(MemoryStore::new()).leftovers(flood.leftovers.clone());
+        let other = IdempotencyLayer::new(MemoryStore::new()).background_tasks(flood.background_tasks.clone());
         let mut flood = Flood { layer: if unscoped { other.unscoped() } else { other }, ..flood };
         assert_eq!(flood.until_refused(head).await.0, 2_048, "{what}");
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Leftovers, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    AfterCrash, IdempotencyLayer, BackgroundTasks, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
 };
 
 fn patient(patience: Duration) -> impl FnOnce(IdempotencyLayer) -> IdempotencyLayer {
@@ -107,7 +107,7 @@ async fn each_failure_lets_one_run_and_nobody_is_passed_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_lapses_is_taken_over_by_one_of_those_that_wait() {
-    let bench = Bench::with(|layer| patient(LEASE * 2)(layer.attached()));
+    let bench = Bench::with(|layer| patient(LEASE * 2)(layer.cancel_on_disconnect()));
     let first = bench.send(ask("k").takes(LEASE));
     bench.until(secs(1)).await;
     first.abort();
@@ -120,7 +120,7 @@ async fn a_claim_that_lapses_is_taken_over_by_one_of_those_that_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn at_most_once_a_claim_that_lapses_ends_the_waiting() {
-    let bench = Bench::with(|layer| patient(LEASE * 2)(layer.attached().after_crash(AfterCrash::Never)));
+    let bench = Bench::with(|layer| patient(LEASE * 2)(layer.cancel_on_disconnect().after_crash(AfterCrash::Never)));
     let first = bench.send(ask("k").takes(LEASE));
     bench.until(secs(1)).await;
     first.abort();
@@ -147,7 +147,7 @@ async fn patience_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn patience_can_end_shortly_before_the_lease() {
-    let bench = Bench::with(|layer| patient(millis(28_500))(layer.attached()));
+    let bench = Bench::with(|layer| patient(millis(28_500))(layer.cancel_on_disconnect()));
     let first = bench.send(ask("k").takes(LEASE));
     tokio::task::yield_now().await;
     first.abort();
@@ -182,8 +182,8 @@ async fn another_request_may_take_the_key_that_a_failure_freed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_while_it_waits_leaves_nothing() {
-    let leftovers = Leftovers::new();
-    let bench = Bench::with(|layer| patient(secs(5))(layer.leftovers(leftovers.clone())));
+    let background_tasks = BackgroundTasks::new();
+    let bench = Bench::with(|layer| patient(secs(5))(layer.background_tasks(background_tasks.clone())));
     let first = bench.send(ask("k").takes(secs(2)).ends(End::Answers(500)));
     bench.until(millis(500)).await;
     let clients: Vec<_> = (0..10).map(|_| bench.send(ask("k"))).collect();
@@ -193,7 +193,7 @@ async fn a_client_that_leaves_while_it_waits_leaves_nothing() {
         client.abort();
         assert!(client.await.unwrap_err().is_cancelled());
     }
-    assert_eq!(leftovers.count(), 0);
+    assert_eq!(background_tasks.count(), 0);
     assert_eq!(first.await.unwrap().line, "500 run 1");
     assert_eq!(bench.log.take(), ["released"]);
     assert_eq!(bench.line(ask("k")).await, "201 run 2", "nobody who left has run");
@@ -342,7 +342,7 @@ async fn a_crowd_that_waits_asks_the_store_as_one() {
 /// Whoever asks for all may leave before it has an answer; another one asks then.
 #[tokio::test(start_paused = true)]
 async fn one_that_asks_for_all_may_leave() {
-    let bench = Bench::with(|layer| patient(LEASE * 3)(layer.attached()));
+    let bench = Bench::with(|layer| patient(LEASE * 3)(layer.cancel_on_disconnect()));
     let first = bench.send(ask("k").takes(LEASE * 9));
     tokio::task::yield_now().await;
     let clients: Vec<_> = (0..5).map(|_| bench.send(ask("k"))).collect();

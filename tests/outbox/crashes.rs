@@ -26,7 +26,7 @@ use tokio::{sync::Mutex, task::JoinSet, time::sleep};
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore,
-    outbox::{Outbox, Outgoing, Relay},
+    outbox::{Outbox, StagedMessage, Relay},
     store::Claimant,
 };
 
@@ -46,7 +46,7 @@ pub(crate) async fn relay_process<D: Lab>() {
     let outbox = Outbox::new(D::open(&env::var("OUTBOX_ADDRESS").unwrap()).await);
     let log = OpenOptions::new().append(true).open(env::var("OUTBOX_LOG").unwrap()).unwrap();
     let log = Arc::new(log);
-    let sender = move |outgoing: Outgoing| {
+    let sender = move |outgoing: StagedMessage| {
         let log = Arc::clone(&log);
         async move {
             sleep(millis(0..4)).await;
@@ -58,7 +58,7 @@ pub(crate) async fn relay_process<D: Lab>() {
             Ok::<_, std::io::Error>(())
         }
     };
-    let relay = Relay::new(outbox, sender).at_once(AT_ONCE).send_timeout(Duration::from_millis(500));
+    let relay = Relay::new(outbox, sender).concurrency(AT_ONCE).send_timeout(Duration::from_millis(500));
     relay.run(Duration::from_millis(20), std::future::pending()).await;
 }
 

@@ -12,7 +12,7 @@ use tokio::{
     sync::oneshot,
     time::{sleep, timeout},
 };
-use tower_idempotency::outbox::{Message, Outgoing, Relay, Sender};
+use tower_idempotency::outbox::{Message, StagedMessage, Relay, Sender};
 
 use crate::lab::{Broker, Lab, Shop, text};
 
@@ -27,7 +27,7 @@ fn hanging(broker: &Broker) -> (Arc<AtomicUsize>, impl Sender + use<>) {
     let (broker, hung) = (broker.clone(), Arc::new(AtomicUsize::new(0)));
     let sender = {
         let hung = Arc::clone(&hung);
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let (broker, hung) = (broker.clone(), Arc::clone(&hung));
             async move {
                 if outgoing.message.topic.starts_with("hangs") {
@@ -92,7 +92,7 @@ pub(crate) async fn destinations_that_fail_are_tried_one_at_a_time<D: Lab>() {
     stage_at_once(&shop, many("hangs 1", 40).chain(many("hangs 2", 40)).chain(many("orders", 20))).await;
     let broker = Broker::default();
     let (hung, sender) = hanging(&broker);
-    let relay = Relay::new(shop.outbox.clone(), sender).at_once(4).send_timeout(Duration::from_millis(700));
+    let relay = Relay::new(shop.outbox.clone(), sender).concurrency(4).send_timeout(Duration::from_millis(700));
     let running = tokio::spawn(async move { relay.run(Duration::from_millis(50), std::future::pending()).await });
     until(|| broker.all().len() == 20, Duration::from_secs(30)).await;
     let tried = hung.load(Relaxed);
@@ -106,13 +106,13 @@ pub(crate) async fn what_was_never_tried_goes_before_what_failed<D: Lab>() {
     let broker = Broker::default();
     let sender = {
         let broker = broker.clone();
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let fails = outgoing.message.topic == "bad" && outgoing.attempt == 1;
             broker.take(outgoing);
             async move { if fails { Err("the broker says no") } else { Ok(()) } }
         }
     };
-    let relay = Relay::new(shop.outbox.clone(), sender).at_once(1).backoff(Duration::ZERO, Duration::ZERO);
+    let relay = Relay::new(shop.outbox.clone(), sender).concurrency(1).backoff(Duration::ZERO, Duration::ZERO);
     let relayed = relay.run_once().await.unwrap();
     assert_eq!((relayed.sent, relayed.failed), (22, 2));
     let topics: Vec<_> = broker.all().into_iter().map(|outgoing| outgoing.message.topic).collect();
@@ -125,7 +125,7 @@ pub(crate) async fn what_is_due_for_the_longest_comes_first<D: Lab>() {
     stage_at_once(&shop, many("orders", 4)).await;
     shop.run("UPDATE idempotency_outbox SET attempts = 1, due_ms = 50 - 10 * seq").await;
     let broker = Broker::default();
-    Relay::new(shop.outbox.clone(), broker.sender()).at_once(1).run_once().await.unwrap();
+    Relay::new(shop.outbox.clone(), broker.sender()).concurrency(1).run_once().await.unwrap();
     assert_eq!(broker.all().iter().map(text).collect::<Vec<_>>(), ["3", "2", "1", "0"]);
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn a_key_of_several_topics_keeps_to_the_bound_of_each<D: Lab>()
     stage_at_once(&shop, (0..6).flat_map(|n| row(&n.to_string())).chain(many("mails", 20))).await;
     let broker = Broker::default();
     let (hung, sender) = hanging(&broker);
-    let relay = Relay::new(shop.outbox.clone(), sender).at_once(4).concurrency_per_topic(1);
+    let relay = Relay::new(shop.outbox.clone(), sender).concurrency(4).concurrency_per_topic(1);
     let running = tokio::spawn(async move { relay.run(Duration::from_secs(3600), std::future::pending()).await });
     until(|| broker.all().len() == 26, Duration::from_secs(9)).await;
     assert_eq!(hung.load(Relaxed), 1);

@@ -8,7 +8,7 @@ use std::{
 
 use sqlx::Pool;
 use tower_idempotency::{
-    outbox::{Message, Outbox, Outgoing, Relay, Sender},
+    outbox::{Message, Outbox, StagedMessage, Relay, Sender},
     store::{SqlDatabase, SqlStore},
 };
 
@@ -106,22 +106,22 @@ impl<D: Lab> Shop<D> {
 
 /// What was sent: key and payload.
 #[derive(Clone, Default)]
-pub(crate) struct Broker(Arc<Mutex<Vec<Outgoing>>>);
+pub(crate) struct Broker(Arc<Mutex<Vec<StagedMessage>>>);
 
 impl Broker {
-    pub(crate) fn take(&self, outgoing: Outgoing) {
+    pub(crate) fn take(&self, outgoing: StagedMessage) {
         self.0.lock().unwrap().push(outgoing);
     }
 
     pub(crate) fn sender(&self) -> impl Sender + use<> {
         let broker = self.clone();
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             broker.take(outgoing);
             async { Ok::<_, std::io::Error>(()) }
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<Outgoing> {
+    pub(crate) fn all(&self) -> Vec<StagedMessage> {
         self.0.lock().unwrap().clone()
     }
 
@@ -131,7 +131,7 @@ impl Broker {
     }
 }
 
-pub(crate) fn text(outgoing: &Outgoing) -> String {
+pub(crate) fn text(outgoing: &StagedMessage) -> String {
     String::from_utf8(outgoing.message.payload.to_vec()).unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_idempotency::{
     MemoryStore, Reconciler,
-    outbox::{Outgoing, Relay},
+    outbox::{StagedMessage, Relay},
     reconcile::{Resolution, UnsentResolution},
 };
 
@@ -31,7 +31,7 @@ pub(crate) async fn what_can_never_be_sent_is_discarded<D: Lab>() {
     let broker = Broker::default();
     let sender = {
         let broker = broker.clone();
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let fails = &*outgoing.message.payload == b"0";
             if !fails {
                 broker.take(outgoing);

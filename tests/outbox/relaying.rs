@@ -13,7 +13,7 @@ use tokio::{
     task::JoinSet,
     time::sleep,
 };
-use tower_idempotency::outbox::{Outgoing, Relay};
+use tower_idempotency::outbox::{StagedMessage, Relay};
 
 use crate::lab::{Broker, Lab, Shop, message, numbers};
 
@@ -23,7 +23,7 @@ pub(crate) async fn in_order_for_each_key<D: Lab>() {
     let broker = Broker::default();
     let sender = {
         let broker = broker.clone();
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let broker = broker.clone();
             async move {
                 sleep(Duration::from_millis(u64::from(outgoing.message.id.as_bytes()[0] % 8))).await;
@@ -32,7 +32,7 @@ pub(crate) async fn in_order_for_each_key<D: Lab>() {
             }
         }
     };
-    let relayed = Relay::new(shop.outbox.clone(), sender).at_once(3).run_once().await.unwrap();
+    let relayed = Relay::new(shop.outbox.clone(), sender).concurrency(3).run_once().await.unwrap();
     assert_eq!((relayed.sent, relayed.failed, relayed.overtaken), (60, 0, 0));
     for key in 0..5 {
         assert_eq!(broker.of(&format!("k{key}")), numbers(0..12));
@@ -61,7 +61,7 @@ pub(crate) async fn a_key_that_fails_holds_up_itself<D: Lab>() {
     let broker = Broker::default();
     let sender = {
         let broker = broker.clone();
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let fails = outgoing.message.key.as_deref() == Some("bad") && outgoing.attempt < 3;
             if !fails {
                 broker.take(outgoing);
@@ -69,7 +69,7 @@ pub(crate) async fn a_key_that_fails_holds_up_itself<D: Lab>() {
             async move { if fails { Err("the broker says no") } else { Ok(()) } }
         }
     };
-    let relay = Relay::new(shop.outbox.clone(), sender).at_once(2);
+    let relay = Relay::new(shop.outbox.clone(), sender).concurrency(2);
     let relayed = relay.clone().backoff(Duration::from_secs(60), Duration::from_secs(60)).run_once().await.unwrap();
     assert_eq!((relayed.sent, relayed.failed), (20, 1));
     assert_eq!((broker.of("good"), broker.of("bad")), (numbers(0..20), numbers(0..0)));
@@ -90,7 +90,7 @@ pub(crate) async fn a_sender_that_hangs_or_panics<D: Lab>() {
     let broker = Broker::default();
     let sender = {
         let broker = broker.clone();
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let broker = broker.clone();
             async move {
                 match (outgoing.message.key.as_deref(), outgoing.attempt) {
@@ -103,7 +103,7 @@ pub(crate) async fn a_sender_that_hangs_or_panics<D: Lab>() {
         }
     };
     let relay = Relay::new(shop.outbox.clone(), sender)
-        .at_once(2)
+        .concurrency(2)
         .send_timeout(Duration::from_millis(300))
         .backoff(Duration::from_millis(20), Duration::from_millis(20));
     let relayed = relay.run_once().await.unwrap();
@@ -119,7 +119,7 @@ pub(crate) async fn several_relays_send_once<D: Lab>() {
     let mut relays = JoinSet::new();
     for n in 0..4 {
         let process = Shop::<D>::on(&shop.place).await;
-        let relay = Relay::new(process.outbox.clone(), broker.sender()).at_once(1 + n);
+        let relay = Relay::new(process.outbox.clone(), broker.sender()).concurrency(1 + n);
         relays.spawn(async move {
             let mut sent = 0;
             while process.unsent().await > 0 {
@@ -141,7 +141,7 @@ pub(crate) async fn overtaken_ones_are_not_marked<D: Lab>() {
     let (sending, gate, times) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)), AtomicU32::new(0));
     let sender = {
         let (sending, gate) = (Arc::clone(&sending), Arc::clone(&gate));
-        move |_: Outgoing| {
+        move |_: StagedMessage| {
             times.fetch_add(1, Relaxed);
             let (sending, gate) = (Arc::clone(&sending), Arc::clone(&gate));
             async move {

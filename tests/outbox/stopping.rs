@@ -6,7 +6,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
     time::{sleep, timeout},
 };
-use tower_idempotency::outbox::{Outgoing, Relay, Sender};
+use tower_idempotency::outbox::{StagedMessage, Relay, Sender};
 
 use crate::lab::{Broker, Lab, Shop, message, numbers};
 
@@ -15,7 +15,7 @@ fn gated(broker: &Broker) -> (Arc<Semaphore>, Arc<Semaphore>, impl Sender + use<
     let (broker, sending, gate) = (broker.clone(), Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let sender = {
         let (sending, gate) = (Arc::clone(&sending), Arc::clone(&gate));
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let (broker, sending, gate) = (broker.clone(), Arc::clone(&sending), Arc::clone(&gate));
             async move {
                 sending.add_permits(1);
@@ -35,7 +35,7 @@ pub(crate) async fn dropped_half_way<D: Lab>() {
     let (broker, sending) = (Broker::default(), Arc::new(Semaphore::new(0)));
     let sender = {
         let (broker, sending) = (broker.clone(), Arc::clone(&sending));
-        move |outgoing: Outgoing| {
+        move |outgoing: StagedMessage| {
             let (broker, sending) = (broker.clone(), Arc::clone(&sending));
             async move {
                 broker.take(outgoing.clone());

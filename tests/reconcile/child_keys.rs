@@ -26,7 +26,7 @@ fn rotated() -> Secret {
 }
 
 fn layer(store: &MemoryStore, secret: Option<Secret>) -> IdempotencyLayer {
-    let layer = IdempotencyLayer::new(store.clone()).attached();
+    let layer = IdempotencyLayer::new(store.clone()).cancel_on_disconnect();
     match secret {
         Some(secret) => layer.secret(secret),
         None => layer,

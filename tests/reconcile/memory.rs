@@ -20,8 +20,8 @@ use tokio::{
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey, StoreErrorKind, StoreVerb,
-    reconcile::{Abandoned, Resolution, Sweep},
-    store::{Claim, Claimed, Filter, Operator, Settlement, State, Store},
+    reconcile::{Abandoned, Resolution, SweepReport},
+    store::{Claim, Claimed, Filter, StoreAdmin, Settlement, State, Store},
     testing::FaultyStore,
 };
 
@@ -50,7 +50,7 @@ async fn state(store: &MemoryStore, name: &str) -> State {
 }
 
 /// Answers always the same, and counts.
-fn answers(store: impl Operator, resolution: Resolution) -> (Reconciler, Arc<AtomicUsize>) {
+fn answers(store: impl StoreAdmin, resolution: Resolution) -> (Reconciler, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
     let reconciler = Reconciler::new(store, move |_| {
@@ -60,8 +60,8 @@ fn answers(store: impl Operator, resolution: Resolution) -> (Reconciler, Arc<Ato
     (reconciler.grace(Duration::ZERO), asked)
 }
 
-fn sweep(change: impl FnOnce(&mut Sweep)) -> Sweep {
-    let mut sweep = Sweep::default();
+fn sweep(change: impl FnOnce(&mut SweepReport)) -> SweepReport {
+    let mut sweep = SweepReport::default();
     change(&mut sweep);
     sweep
 }
@@ -69,7 +69,7 @@ fn sweep(change: impl FnOnce(&mut Sweep)) -> Sweep {
 #[tokio::test(start_paused = true)]
 async fn an_at_most_once_route_gets_unstuck() {
     let store = MemoryStore::new();
-    let layer = IdempotencyLayer::new(store.clone()).policy(Policy::at_most_once()).attached();
+    let layer = IdempotencyLayer::new(store.clone()).policy(Policy::at_most_once()).cancel_on_disconnect();
     let app: Router = Router::new().route("/payments", post(pending::<StatusCode>)).layer(layer);
     let pay = || {
         let request = Request::post("/payments").header("Idempotency-Key", "a").body(Body::empty()).unwrap();
@@ -97,7 +97,7 @@ async fn a_record_that_is_released_runs() {
     let (reconciler, asked) = answers(store.clone(), Resolution::Release);
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 2));
     assert!(matches!(store.claim(&key("a"), &Claim::new(LEASE, LEASE)).await.unwrap(), Claimed::Granted(_)));
-    assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
+    assert_eq!(reconciler.run_once().await.unwrap(), SweepReport::default());
     assert_eq!(asked.load(SeqCst), 2);
 }
 
@@ -108,7 +108,7 @@ async fn only_what_is_abandoned_and_asked_for() {
     store.claim(&key("alive"), &Claim::new(LEASE, LEASE)).await.unwrap();
     let (others, asked) = answers(store.clone(), Resolution::Release);
     let others = others.only(|abandoned| abandoned.key().route() != "/payments");
-    assert_eq!(others.run_once().await.unwrap(), Sweep::default());
+    assert_eq!(others.run_once().await.unwrap(), SweepReport::default());
     assert_eq!(asked.load(SeqCst), 0);
     let (all, _) = answers(store.clone(), Resolution::Release);
     assert_eq!(all.run_once().await.unwrap(), sweep(|it| it.released = 1));
@@ -201,7 +201,7 @@ async fn a_record_is_left_alone_until_its_runner_must_have_ended() {
         assert!(matches!(store.claim(&key("a"), &claim).await.unwrap(), Claimed::Granted(_)));
         let due = Instant::now() + 11 * lease;
         sleep_until(due.checked_sub(Duration::from_millis(1)).unwrap()).await;
-        assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
+        assert_eq!(reconciler.run_once().await.unwrap(), SweepReport::default());
         assert_eq!((asked.load(SeqCst), state(&store, "a").await), (n, State::Running));
         sleep(Duration::from_millis(1)).await;
         assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 1));
@@ -217,7 +217,7 @@ async fn a_record_whose_lease_is_unknown_is_left_alone_for_five_minutes() {
     store.claim(&key("a"), &claim).await.unwrap();
     let reconciler = Reconciler::new(store.clone(), |_| ready(Resolution::Release));
     sleep((5 * MINUTE).saturating_sub(Duration::from_millis(1))).await;
-    assert_eq!(reconciler.run_once().await.unwrap(), Sweep::default());
+    assert_eq!(reconciler.run_once().await.unwrap(), SweepReport::default());
     sleep(Duration::from_millis(1)).await;
     assert_eq!(reconciler.run_once().await.unwrap(), sweep(|it| it.released = 1));
 }
@@ -347,7 +347,7 @@ async fn what_is_found_to_have_failed_is_no_success_for_its_sender() {
     use tower_idempotency::{AfterCrash, preset};
 
     let store = MemoryStore::new();
-    let layer = IdempotencyLayer::new(store.clone()).preset(preset::alipay()).after_crash(AfterCrash::Never).attached();
+    let layer = IdempotencyLayer::new(store.clone()).preset(preset::alipay()).after_crash(AfterCrash::Never).cancel_on_disconnect();
     let app: Router = Router::new().route("/payments", post(pending::<StatusCode>)).layer(layer);
     let deliver = || {
         let request = Request::post("/payments").header("Content-Type", "application/x-www-form-urlencoded");

@@ -14,9 +14,9 @@ use std::{
 use tokio::time::sleep;
 use tower_idempotency::{
     MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey,
-    reconcile::{Resolution, Sweep},
+    reconcile::{Resolution, SweepReport},
     run::RunError,
-    store::{Claim, Filter, Operator, State},
+    store::{Claim, Filter, StoreAdmin, State},
 };
 
 use crate::stores::{Shared, connect};
@@ -86,11 +86,11 @@ async fn in_a_process_of_its_own() {
     pending::<()>().await;
 }
 
-fn payments(store: Arc<dyn Operator>) -> Once {
+fn payments(store: Arc<dyn StoreAdmin>) -> Once {
     Once::new(store, "payments").policy(Policy::at_most_once().lease(LEASE))
 }
 
-async fn abandoned(store: &dyn Operator) -> usize {
+async fn abandoned(store: &dyn StoreAdmin) -> usize {
     let mut count = 0;
     let mut after = None;
     loop {
@@ -143,7 +143,7 @@ async fn each_is_asked_about_once(shared: &Shared) {
         reconcilers.push(Reconciler::new(connect(&shared.url).await, ask).grace(Duration::ZERO).lease(LEASE));
     }
     let [one, two, three] = &reconcilers[..] else { unreachable!() };
-    let mut total = Sweep::default();
+    let mut total = SweepReport::default();
     for _ in 0..2 {
         let (one, two, three) = tokio::join!(one.run_once(), two.run_once(), three.run_once());
         for sweep in [one.unwrap(), two.unwrap(), three.unwrap()] {

@@ -4,7 +4,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use tower_idempotency::store::Operator;
+use tower_idempotency::store::StoreAdmin;
 
 /// A server or a file, as long as this lives.
 pub(crate) struct Shared {
@@ -54,7 +54,7 @@ impl Shared {
 }
 
 /// A connection of one's own.
-pub(crate) async fn connect(url: &str) -> Arc<dyn Operator> {
+pub(crate) async fn connect(url: &str) -> Arc<dyn StoreAdmin> {
     match url.split(':').next() {
         #[cfg(feature = "redis")]
         Some("redis") => Arc::new(tower_idempotency::RedisStore::connect(url).await.unwrap()),

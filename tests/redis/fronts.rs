@@ -8,7 +8,7 @@ use std::{
 
 use tower_idempotency::{
     MemoryStore, RedisStore,
-    store::{Claimed, Front, Operator, Origin, Settlement, State, Store},
+    store::{Claimed, CachedStore, StoreAdmin, Origin, Settlement, State, Store},
     testing::suite,
 };
 
@@ -18,7 +18,7 @@ use crate::{MINUTE, claim, granted, key, replays, server::Server, settlement, to
 async fn memory_in_front_of_redis() {
     let server = Server::start(&[]);
     let (front, behind) = (MemoryStore::new(), server.store().await);
-    suite::run(&|namespace: &str| ready(Front::new(front.namespace(namespace), behind.namespace(namespace)))).await;
+    suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace)))).await;
 }
 
 /// As a database would be, but for the time that it takes.
@@ -26,8 +26,8 @@ async fn memory_in_front_of_redis() {
 async fn redis_in_front_of_another_store() {
     let server = Server::start(&[]);
     let (front, behind) = (server.store().await, MemoryStore::new());
-    let within = |namespace: &str| Front::new(front.namespace(namespace), behind.namespace(namespace));
-    suite::run(&|namespace: &str| ready(Arc::new(within(namespace)) as Arc<dyn Operator>)).await;
+    let within = |namespace: &str| CachedStore::new(front.namespace(namespace), behind.namespace(namespace));
+    suite::run(&|namespace: &str| ready(Arc::new(within(namespace)) as Arc<dyn StoreAdmin>)).await;
 }
 
 #[cfg(feature = "sqlite")]
@@ -50,14 +50,14 @@ mod before_sqlite {
     async fn keeps_the_rules() {
         let server = Server::start(&[]);
         let (front, behind) = (server.store().await, sqlite(&server).await);
-        suite::run(&|namespace: &str| ready(Front::new(front.namespace(namespace), behind.namespace(namespace)))).await;
+        suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace)))).await;
     }
 
     #[tokio::test]
     async fn takes_duplicates_of_transactions() {
         let server = Server::start(&[]);
         let front = server.store().await;
-        let store = Front::new(front.clone(), sqlite(&server).await);
+        let store = CachedStore::new(front.clone(), sqlite(&server).await);
         let first = claim();
         let Entered::Granted(_, transaction) = store.enter(&key("one"), &first).await.unwrap() else {
             panic!("a free key is granted");
@@ -87,7 +87,7 @@ async fn a_copy_that_a_stall_has_made_old_is_none() {
         let slow = Slow::to(&server).await;
         let front = RedisStore::builder().namespace(&after.to_string()).with_connection(slow.clone()).await.unwrap();
         let behind = MemoryStore::new();
-        let store = Front::new(front, behind.clone()).front_timeout(limit);
+        let store = CachedStore::new(front, behind.clone()).front_timeout(limit);
         let first = claim();
         granted(&behind, &key("a"), &first).await;
         let began = Instant::now();
@@ -115,7 +115,7 @@ async fn a_copy_that_a_stall_has_made_old_is_none() {
 async fn a_front_that_is_away() {
     let mut server = Server::start(&[]);
     let front = RedisStore::builder().connect(&server.url()).await.unwrap();
-    let store = Front::new(front.clone(), MemoryStore::new());
+    let store = CachedStore::new(front.clone(), MemoryStore::new());
     for step in 0..3 {
         match step {
             0 => server.pause(),

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use tokio::time::Instant;
 use tower_idempotency::{
     RedisStore, StoreErrorKind,
-    store::{Claimed, Operator, Store},
+    store::{Claimed, StoreAdmin, Store},
     testing::suite,
 };
 

@@ -4,7 +4,7 @@ use std::{future::ready, sync::Arc};
 
 use tower_idempotency::{
     RedisStore,
-    store::Operator,
+    store::StoreAdmin,
     testing::{FaultyStore, suite},
 };
 
@@ -48,7 +48,7 @@ async fn with_a_connection_of_the_applications() {
 async fn within_another_store_and_without_its_type() {
     let server = Server::start(&[]);
     let store = server.store().await;
-    suite::run(&|namespace: &str| ready(Arc::new(FaultyStore::new(store.namespace(namespace))) as Arc<dyn Operator>))
+    suite::run(&|namespace: &str| ready(Arc::new(FaultyStore::new(store.namespace(namespace))) as Arc<dyn StoreAdmin>))
         .await;
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use tower_idempotency::{
     StoreError,
-    store::{Claim, Claimed, Operator},
+    store::{Claim, Claimed, StoreAdmin},
 };
 
 use crate::races::{MINUTE, claim, key, replays, settled};
@@ -21,7 +21,7 @@ const URL: &str = "TOWER_IDEMPOTENCY_URL";
 const TRUE_TIME: &str = "TOWER_IDEMPOTENCY_TRUE_TIME";
 
 /// What one of them does in the other process; a test of this name does it there, and nothing where it is not asked.
-pub(crate) async fn child<S: Operator>(connect: impl AsyncFnOnce(String) -> Result<S, StoreError>) {
+pub(crate) async fn child<S: StoreAdmin>(connect: impl AsyncFnOnce(String) -> Result<S, StoreError>) {
     let (Ok(what), Ok(url), Ok(time)) = (env::var(DO), env::var(URL), env::var(TRUE_TIME)) else { return };
     // Otherwise nothing would be shown.
     let off = now() - time.parse::<i64>().unwrap();
@@ -45,7 +45,7 @@ pub(crate) async fn child<S: Operator>(connect: impl AsyncFnOnce(String) -> Resu
 
 /// What one of them, ahead or behind, has claimed and settled is so for one that is off the other way, and for this
 /// one: it is neither over nor there for longer, and what has lapsed has.
-pub(crate) async fn clocks_of_applications_do_not_count<S: Operator>(stores: [S; 2], url: &str, child: &str) {
+pub(crate) async fn clocks_of_applications_do_not_count<S: StoreAdmin>(stores: [S; 2], url: &str, child: &str) {
     for (store, off) in stores.iter().zip([-OFF, OFF]) {
         run(child, url, off, "claims");
         finds(store).await;
@@ -59,7 +59,7 @@ pub(crate) async fn clocks_of_applications_do_not_count<S: Operator>(stores: [S;
     }
 }
 
-async fn finds(store: &impl Operator) {
+async fn finds(store: &impl StoreAdmin) {
     let running = store.claim(&key("runs"), &claim()).await.unwrap();
     assert!(matches!(running, Claimed::Running { left, .. } if left <= MINUTE && left > Duration::ZERO), "{running:?}");
     replays(store, &key("settled")).await;

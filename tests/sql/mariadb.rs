@@ -8,7 +8,7 @@ use sqlx::{
 };
 use tower_idempotency::{
     MySqlStore, StoreErrorKind,
-    store::{Claimed, Finished, Operator, SqlStoreBuilder, Store},
+    store::{Claimed, Finished, StoreAdmin, SqlStoreBuilder, Store},
     testing::suite,
 };
 

@@ -13,7 +13,7 @@ use std::{
 
 use tower_idempotency::{
     RecordKey,
-    store::{Claim, Claimed, Finished, Operator, Origin, Release, Settlement},
+    store::{Claim, Claimed, Finished, StoreAdmin, Origin, Release, Settlement},
 };
 
 const TASKS: usize = 50;
@@ -35,7 +35,7 @@ pub(crate) fn settlement(claim: &Claim) -> Settlement {
 }
 
 /// Claims and settles a key.
-pub(crate) async fn settled(store: &impl Operator, key: &RecordKey) -> Claim {
+pub(crate) async fn settled(store: &impl StoreAdmin, key: &RecordKey) -> Claim {
     let first = claim();
     assert!(matches!(store.claim(key, &first).await.unwrap(), Claimed::Granted(_)));
     assert!(matches!(store.settle(key, &settlement(&first)).await.unwrap(), Finished::Done));
@@ -43,25 +43,25 @@ pub(crate) async fn settled(store: &impl Operator, key: &RecordKey) -> Claim {
 }
 
 /// Leaves a record that has expired, which nobody has removed.
-pub(crate) async fn expired(store: &impl Operator, key: &RecordKey) {
+pub(crate) async fn expired(store: &impl StoreAdmin, key: &RecordKey) {
     let first = claim();
     store.claim(key, &first).await.unwrap();
     store.settle(key, &Settlement::new(first.claimant, None, Duration::ZERO)).await.unwrap();
 }
 
-pub(crate) async fn replays(store: &impl Operator, key: &RecordKey) {
+pub(crate) async fn replays(store: &impl StoreAdmin, key: &RecordKey) {
     assert_eq!(store.claim(key, &claim()).await.unwrap(), Claimed::Settled(Some("kept".into()), Origin::NONE));
 }
 
 /// 50 tasks on 200 keys, as two processes: each key runs once, though every third run is released first, and nobody
 /// hears of an error.
-pub(crate) async fn many_tasks_on_the_same_keys<S: Operator + Clone>(stores: [S; 2]) {
+pub(crate) async fn many_tasks_on_the_same_keys<S: StoreAdmin + Clone>(stores: [S; 2]) {
     race(stores, |finished| assert!(matches!(finished, Finished::Done), "{finished:?}")).await;
 }
 
 /// The same while somebody goes on cutting all connections. Whoever ends a claim may hear that it was done before, or,
 /// of a release, what has come of it since.
-pub(crate) async fn many_tasks_while<S: Operator + Clone>(stores: [S; 2], cut: impl AsyncFn()) {
+pub(crate) async fn many_tasks_while<S: StoreAdmin + Clone>(stores: [S; 2], cut: impl AsyncFn()) {
     let cutting = async {
         loop {
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -74,7 +74,7 @@ pub(crate) async fn many_tasks_while<S: Operator + Clone>(stores: [S; 2], cut: i
     }
 }
 
-async fn race<S: Operator + Clone>(stores: [S; 2], ended: fn(Finished)) {
+async fn race<S: StoreAdmin + Clone>(stores: [S; 2], ended: fn(Finished)) {
     let runs: Arc<HashMap<_, _>> = Arc::new((0..KEYS).map(|n| (key(&n.to_string()), AtomicU32::new(0))).collect());
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
@@ -98,7 +98,7 @@ async fn race<S: Operator + Clone>(stores: [S; 2], ended: fn(Finished)) {
 }
 
 /// Says whether the operation has ended.
-async fn attempt<S: Operator>(store: &S, key: &RecordKey, name: usize, runs: &AtomicU32, ended: fn(Finished)) -> bool {
+async fn attempt<S: StoreAdmin>(store: &S, key: &RecordKey, name: usize, runs: &AtomicU32, ended: fn(Finished)) -> bool {
     let claim = claim();
     match store.claim(key, &claim).await.unwrap() {
         Claimed::Granted(granted) if name.is_multiple_of(3) && granted.attempt == 1 => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_idempotency::store::{
-    Caller, Claim, Claimed, Filter, Finished, Operator, Origin, Release, Renewed, SecretNumber, State, TraceContext,
+    Caller, Claim, Claimed, Filter, Finished, StoreAdmin, Origin, Release, Renewed, SecretNumber, State, TraceContext,
 };
 
 use crate::races::{MINUTE, claim, key, settlement};
@@ -21,7 +21,7 @@ fn of_ann(secret: u32, trace: u8) -> Claim {
 }
 
 /// Each field of the record format goes into the table and comes out of it, through claims, releases and a settlement.
-pub(crate) async fn all_of_a_claim_is_kept(store: &impl Operator) {
+pub(crate) async fn all_of_a_claim_is_kept(store: &impl StoreAdmin) {
     let key = key("kept");
     let nobodys = claim();
     store.claim(&key, &nobodys).await.unwrap();
@@ -53,7 +53,7 @@ pub(crate) async fn all_of_a_claim_is_kept(store: &impl Operator) {
     store.forget(&key).await.unwrap();
 }
 
-pub(crate) async fn a_claim_can_be_taken_back(store: &impl Operator) {
+pub(crate) async fn a_claim_can_be_taken_back(store: &impl StoreAdmin) {
     let key = key("undone");
     let undo = |claim: &Claim| Release::undo(claim.claimant, MINUTE);
 
@@ -86,7 +86,7 @@ pub(crate) async fn a_claim_can_be_taken_back(store: &impl Operator) {
 }
 
 /// In a dead runner's place, too, and only in that of one.
-pub(crate) async fn an_abandoned_claim_can_be_taken_back(store: &impl Operator) {
+pub(crate) async fn an_abandoned_claim_can_be_taken_back(store: &impl StoreAdmin) {
     let key = key("abandoned");
     let alive = claim();
     store.claim(&key, &alive).await.unwrap();
@@ -101,7 +101,7 @@ pub(crate) async fn an_abandoned_claim_can_be_taken_back(store: &impl Operator) 
 
 /// `write` sends a statement to the database. Whatever a later version means by its row, it is neither a match nor free,
 /// and nobody changes it.
-pub(crate) async fn a_row_of_a_later_version<S: Operator>(store: &S, write: impl AsyncFn(&'static str) -> i64) {
+pub(crate) async fn a_row_of_a_later_version<S: StoreAdmin>(store: &S, write: impl AsyncFn(&'static str) -> i64) {
     let (key, runner) = (key("later"), claim());
     store.claim(&key, &runner).await.unwrap();
     write("UPDATE idempotency_records SET version = 2").await;

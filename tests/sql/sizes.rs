@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use tower_idempotency::{
     StoreErrorKind,
-    store::{Claimed, Finished, Operator, Origin, Settlement},
+    store::{Claimed, Finished, StoreAdmin, Origin, Settlement},
 };
 
 use crate::races::{MINUTE, claim, key};
 
 /// An answer of so many bytes is refused for good, and at once; a tombstone is taken, and the store goes on.
-pub(crate) async fn an_answer_of<S: Operator>(store: &S, bytes: usize) {
+pub(crate) async fn an_answer_of<S: StoreAdmin>(store: &S, bytes: usize) {
     let (key, running) = (key("large"), claim());
     assert!(matches!(store.claim(&key, &running).await.unwrap(), Claimed::Granted(_)));
     let settle = |payload| Settlement::new(running.claimant, payload, MINUTE);

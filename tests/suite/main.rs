@@ -9,7 +9,7 @@ mod model;
 use std::{collections::HashSet, future::ready, sync::Arc, time::Duration};
 
 use tower_idempotency::{
-    store::Operator,
+    store::StoreAdmin,
     testing::{
         FaultyStore, ManualClock,
         suite::{self, Factory},
@@ -61,7 +61,7 @@ async fn a_correct_store_passes_with_a_manual_clock() {
 #[tokio::test(start_paused = true)]
 async fn a_store_without_its_type_passes() {
     let store = Model::new();
-    suite::run(&|namespace: &str| ready(Arc::new(store.namespace(namespace)) as Arc<dyn Operator>)).await;
+    suite::run(&|namespace: &str| ready(Arc::new(store.namespace(namespace)) as Arc<dyn StoreAdmin>)).await;
 }
 
 #[tokio::test(start_paused = true)]

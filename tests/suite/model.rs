@@ -15,7 +15,7 @@ use tower_idempotency::{
     Fingerprint, RecordKey,
     store::{
         Binding, Caller, Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Granted, Head, Issue, Issued,
-        Operator, Origin, Page, Record, Release, Renewed, SecretNumber, Settlement, State, Stats, Store, StoreFuture,
+        StoreAdmin, Origin, Page, Record, Release, Renewed, SecretNumber, Settlement, State, Stats, Store, StoreFuture,
         TraceContext, Verdict, judge,
     },
 };
@@ -323,7 +323,7 @@ impl Store for Model {
     }
 }
 
-impl Operator for Model {
+impl StoreAdmin for Model {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         let now = self.now();
         StoreFuture::ready(Ok(self.rows().get(key.as_bytes()).map(|row| row.record(now))))

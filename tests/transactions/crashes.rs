@@ -204,7 +204,7 @@ pub(crate) async fn a_commit_whose_answer_is_lost<D: Lab>(
         let unknown = deliver::<D>(&layer, id, End::Pays).await;
         assert!(matches!(unknown, Consumed::CommitUnknown { .. }), "{id}: {unknown:?}");
         let mut next = unknown;
-        while let Action::GiveBack { delay } = next.action() {
+        while let Action::Requeue { delay } = next.action() {
             tokio::time::sleep(delay / 20).await;
             next = deliver::<D>(&layer, id, End::Pays).await;
         }

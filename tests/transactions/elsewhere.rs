@@ -75,7 +75,7 @@ pub(crate) async fn messages<D: Lab>() {
     let layer = consumer(&process);
     let failed = deliver::<D>(&layer, "a", End::Fails).await;
     assert!(matches!(failed, Consumed::Failed { attempt: 1, .. }), "{failed:?}");
-    assert!(matches!(failed.action(), Action::GiveBack { .. }));
+    assert!(matches!(failed.action(), Action::Requeue { .. }));
     assert_eq!(process.effects("a").await, 0);
 
     assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
@@ -172,7 +172,7 @@ pub(crate) async fn a_commit_that_fails_is_given_back<D: Lab>() {
     for made in 1..3 {
         let undone = deliver::<D>(&layer, "a", End::BreaksAtTheCommit).await;
         assert!(matches!(undone, Consumed::RolledBack { attempt, .. } if attempt == made), "{undone:?}");
-        assert!(matches!(undone.action(), Action::GiveBack { delay } if !delay.is_zero()));
+        assert!(matches!(undone.action(), Action::Requeue { delay } if !delay.is_zero()));
         assert_eq!(process.effects("a").await, 0);
     }
     assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
@@ -187,7 +187,7 @@ pub(crate) async fn what_is_rolled_back_is_given_back<D: Lab>() {
     for made in 1..3 {
         let undone = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
         assert!(matches!(undone, Consumed::RolledBack { attempt, .. } if attempt == made), "{undone:?}");
-        assert!(matches!(undone.action(), Action::GiveBack { delay } if !delay.is_zero()));
+        assert!(matches!(undone.action(), Action::Requeue { delay } if !delay.is_zero()));
         assert_eq!(process.effects("a").await, 0);
     }
     let exhausted = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
@@ -207,9 +207,9 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: Lab>()
         [("a", &layer, End::FailsPermanently), ("b", &by_type, End::Fails), ("c", &everything, End::Fails)]
     {
         let failed = deliver::<D>(layer, id, end).await;
-        assert_eq!(failed, Consumed::FailedForGood { error: Some("told to fail") }, "{id}");
+        assert_eq!(failed, Consumed::FailedPermanently { error: Some("told to fail") }, "{id}");
         assert_eq!(failed.action(), Action::DeadLetter);
-        assert_eq!(deliver::<D>(layer, id, End::Pays).await, Consumed::FailedForGood { error: None }, "{id}");
+        assert_eq!(deliver::<D>(layer, id, End::Pays).await, Consumed::FailedPermanently { error: None }, "{id}");
         assert_eq!(process.effects(id).await, 0);
     }
     assert_eq!(process.records().await, 3);
@@ -219,7 +219,7 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: Lab>()
 pub(crate) async fn a_failure_overwrites_nothing<D: Lab>() {
     use tower_idempotency::{
         RecordKey,
-        store::{Claim, FailedAttempt, Granted, Operator, State, TransactionalStore},
+        store::{Claim, FailedAttempt, Granted, StoreAdmin, State, TransactionalStore},
     };
 
     let process = Process::<D>::start(&D::place().await).await;

@@ -72,7 +72,7 @@ pub(crate) async fn a_request_that_breaks_leaves_nothing<D: Lab>() {
 }
 
 pub(crate) async fn a_client_that_leaves_an_attached_run_leaves_nothing<D: Lab>() {
-    let process = Process::<D>::with(&D::place().await, 8, IdempotencyLayer::attached).await;
+    let process = Process::<D>::with(&D::place().await, 8, IdempotencyLayer::cancel_on_disconnect).await;
     let client = process.spawn("a", "insert;gate");
     process.started().await;
     client.abort();
@@ -132,7 +132,7 @@ pub(crate) async fn a_late_constraint_is_no_success<D: Lab>() {
 /// A request that is given up after any number of steps leaves neither an effect nor a transaction on a connection.
 pub(crate) async fn dropped_at_any_moment<D: Lab>() {
     let place = D::place().await;
-    let process = Process::<D>::with(&place, 1, IdempotencyLayer::attached).await;
+    let process = Process::<D>::with(&place, 1, IdempotencyLayer::cancel_on_disconnect).await;
     let other = Process::<D>::start(&place).await;
     for steps in 0..40 {
         let key = format!("k{steps}");

@@ -139,7 +139,7 @@ async fn another_scheme_of_locks_is_not_waited_for_for_ever() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_is_gone_within_a_query() {
     let place = Postgres::place().await;
-    let process = Process::<Postgres>::with(&place, 4, IdempotencyLayer::attached).await;
+    let process = Process::<Postgres>::with(&place, 4, IdempotencyLayer::cancel_on_disconnect).await;
     let client = process.spawn("a", "insert;run=SELECT pg_sleep(60)");
     let sleeping =
         "SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND query NOT LIKE '%activity%'";
@@ -213,7 +213,7 @@ async fn a_message_that_loses_at_the_commit_is_given_back() {
     let deliver = async || layer.layer(service.clone()).oneshot(Order::new("a", End::Pays)).await.unwrap();
     let lost = deliver().await;
     assert!(matches!(lost, Consumed::CommitUnknown { .. }), "{lost:?}");
-    assert!(matches!(lost.action(), Action::GiveBack { .. }));
+    assert!(matches!(lost.action(), Action::Requeue { .. }));
     assert_eq!(process.number("SELECT COUNT(*) FROM skew").await, 1, "the other's");
     assert_eq!(deliver().await, Consumed::Executed(()));
     assert_eq!(deliver().await, Consumed::AlreadyDone);

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use super::{Clock, MemoryStore, clock::Started, room::Room, shards::Memory};
+use super::{Clock, MemoryStore, clock::RunContext, room::Room, shards::Memory};
 
 const CAPACITY: usize = 1_000_000;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
@@ -56,7 +56,7 @@ impl MemoryStoreBuilder {
     /// Builds the store.
     #[must_use]
     pub fn build(self) -> MemoryStore {
-        let clock = self.clock.unwrap_or_else(|| Box::new(Started::now()));
+        let clock = self.clock.unwrap_or_else(|| Box::new(RunContext::now()));
         let room = Room::new(self.capacity, self.max_bytes, self.share);
         MemoryStore { memory: Arc::new(Memory::new(room, clock)), namespace: 0 }
     }

@@ -37,19 +37,19 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 }
 
 /// The wall clock when it was started, and monotonic time from then on.
-pub(super) struct Started {
+pub(super) struct RunContext {
     wall: Duration,
     at: Instant,
 }
 
-impl Started {
+impl RunContext {
     pub(super) fn now() -> Self {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { wall, at: Instant::now() }
     }
 }
 
-impl Clock for Started {
+impl Clock for RunContext {
     fn now(&self) -> u64 {
         millis(self.wall.saturating_add(self.at.elapsed()))
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn tokios_time_drives_the_default() {
-        let clock = Started::now();
+        let clock = RunContext::now();
         let before = clock.now();
         tokio::time::advance(Duration::from_secs(90)).await;
         assert_eq!(clock.now() - before, 90_000);

@@ -15,7 +15,7 @@ fn warn_of(running: usize) {
     tracing::warn!(
         running,
         "a memory store was dropped while operations ran, so that a repeated request runs once more; keep the store until \
-         the service has stopped and `Leftovers` has waited for the work of clients that left, or use a store that outlives \
+         the service has stopped and `BackgroundTasks` has waited for the work of clients that left, or use a store that outlives \
          the process"
     );
 }

@@ -3,7 +3,7 @@ mod clock;
 mod dropped;
 mod entry;
 mod moment;
-mod operator;
+mod admin;
 mod room;
 mod shard;
 mod shards;
@@ -86,7 +86,7 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 /// A record that has expired is absent from that millisecond on. Its memory is given back a little later, by the calls
 /// that follow, each of which removes a bounded number of such records; an index keeps its size, 9 to 19 bytes for each
 /// record that it has held at once, until its part of the store is empty. A store that is not called at all keeps its
-/// memory; [`Operator::purge`](crate::store::Operator::purge) gives it back. Time that a policy or an issue gives may
+/// memory; [`StoreAdmin::purge`](crate::store::StoreAdmin::purge) gives it back. Time that a policy or an issue gives may
 /// be as long as one likes: what would end past the year 10889 ends then.
 #[derive(Clone)]
 pub struct MemoryStore {
@@ -113,7 +113,7 @@ impl MemoryStore {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, Operator, Store}};
+    /// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, StoreAdmin, Store}};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -118,7 +118,7 @@ impl Memory {
         let turns = turn.count();
         drop(turn);
         if turns.is_multiple_of(NUDGE) {
-            self.nudge(shard + turns / NUDGE, now);
+            self.expire_neighbour(shard + turns / NUDGE, now);
         }
         answer
     }
@@ -138,7 +138,7 @@ impl Memory {
         }
     }
 
-    fn nudge(&self, shard: usize, now: u64) {
+    fn expire_neighbour(&self, shard: usize, now: u64) {
         let guard = match self.shards[shard % SHARDS].0.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

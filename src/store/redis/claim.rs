@@ -7,9 +7,9 @@ use crate::{
 
 use super::{
     RedisStore,
-    error::Trouble,
-    line::{Again, said},
-    record::{Draft, HEAD, Stored, UNTOLD, Unreadable, lease_and_span, runs},
+    error::CommandError,
+    line::{RetryOnDisconnect, said},
+    record::{NewRecord, HEAD, Stored, UNTOLD, Unreadable, lease_and_span, runs},
     scripts::{READ, ROOM, TAKEOVER},
 };
 
@@ -20,7 +20,7 @@ enum Look {
     /// A record, or none if the claim must not create one.
     Found(Option<Found>),
     /// The same, on a server that takes no writes.
-    Refused(Option<Found>, Trouble),
+    Refused(Option<Found>, CommandError),
 }
 
 /// What stands in the place of a record, and its times, all as of one moment.
@@ -34,16 +34,16 @@ pub(super) struct Found {
 
 impl Found {
     /// The answer of a script that gives what it found.
-    pub(super) fn read(answer: Value) -> Result<Option<Self>, Trouble> {
+    pub(super) fn read(answer: Value) -> Result<Option<Self>, CommandError> {
         let Value::Array(answers) = answer else {
-            return if answer == Value::Nil { Ok(None) } else { Err(Trouble::Odd) };
+            return if answer == Value::Nil { Ok(None) } else { Err(CommandError::Odd) };
         };
-        let [bytes, left, expires] = <[Value; 3]>::try_from(answers).map_err(|_| Trouble::Odd)?;
+        let [bytes, left, expires] = <[Value; 3]>::try_from(answers).map_err(|_| CommandError::Odd)?;
         let (left, expires) = (whole(left)?, whole(expires)?);
         match said(bytes)? {
             Value::BulkString(bytes) => Ok(Some(Self { bytes, left, expires })),
             Value::Nil => Ok(None),
-            _ => Err(Trouble::Odd),
+            _ => Err(CommandError::Odd),
         }
     }
 
@@ -55,16 +55,16 @@ impl Found {
 
 impl RedisStore {
     pub(super) async fn put_issued(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
-        let (name, draft) = (self.space.name(key), Draft::issued(issue));
+        let (name, draft) = (self.space.name(key), NewRecord::issued(issue));
         let mut command = redis::cmd(if draft.span == 0 { "EXISTS" } else { "SET" });
         command.arg(name);
         if draft.span > 0 {
             command.arg(draft.whole()).arg("NX").arg("PX").arg(draft.span);
         }
-        match self.line().command(&command, Again::No).await? {
+        match self.line().command(&command, RetryOnDisconnect::No).await? {
             Value::Okay | Value::Int(0) => Ok(Issued::Done),
             Value::Nil | Value::Int(_) => Ok(Issued::Exists),
-            _ => Err(Trouble::Odd.into()),
+            _ => Err(CommandError::Odd.into()),
         }
     }
 
@@ -104,8 +104,8 @@ impl RedisStore {
 
     /// `SET NX GET` is claim and look in one. How old a record is matters only while it runs, so only then is it asked:
     /// a first request and a replay are the one command, without a `PTTL` that nobody looks at.
-    async fn look(&self, name: &[u8], claim: &Claim) -> Result<Look, Trouble> {
-        let draft = Draft::running(claim, &Granted::first(claim), None);
+    async fn look(&self, name: &[u8], claim: &Claim) -> Result<Look, CommandError> {
+        let draft = NewRecord::running(claim, &Granted::first(claim), None);
         // A claim that has to find an issued record must not create one, and one that lives for no time leaves none.
         if claim.issued.is_some() || draft.span == 0 {
             return self.peek(name).await.map(Look::Found);
@@ -113,7 +113,7 @@ impl RedisStore {
         let whole = draft.whole();
         let mut command = Cmd::with_capacity(7, name.len() + whole.len() + ROOM);
         command.arg("SET").arg(name).arg(whole).arg("NX").arg("GET").arg("PX").arg(draft.span);
-        match self.line().command(&command, Again::Yes).await {
+        match self.line().command(&command, RetryOnDisconnect::Yes).await {
             Ok(Value::Nil) => Ok(Look::Claimed),
             Ok(answer) => self.with_times(name, answer).await.map(Look::Found),
             Err(trouble) if trouble.refuses_writes() => Ok(Look::Refused(self.peek(name).await?, trouble)),
@@ -122,41 +122,41 @@ impl RedisStore {
     }
 
     /// Looks at a record without claiming it.
-    async fn peek(&self, name: &[u8]) -> Result<Option<Found>, Trouble> {
-        let answer = self.line().command(redis::cmd("GET").arg(name), Again::Yes).await?;
+    async fn peek(&self, name: &[u8]) -> Result<Option<Found>, CommandError> {
+        let answer = self.line().command(redis::cmd("GET").arg(name), RetryOnDisconnect::Yes).await?;
         self.with_times(name, answer).await
     }
 
     /// What was found, read once more with its times if it runs.
     ///
     /// Both are read in one step: a record that is settled between them would seem to have lapsed.
-    async fn with_times(&self, name: &[u8], answer: Value) -> Result<Option<Found>, Trouble> {
+    async fn with_times(&self, name: &[u8], answer: Value) -> Result<Option<Found>, CommandError> {
         match answer {
             Value::BulkString(bytes) if runs(&bytes) => self.read(name).await,
             Value::BulkString(bytes) => Ok(Some(Found::untold(bytes))),
             Value::Nil => Ok(None),
-            _ => Err(Trouble::Odd),
+            _ => Err(CommandError::Odd),
         }
     }
 
     /// A record and its times, in one step.
-    pub(super) async fn read(&self, name: &[u8]) -> Result<Option<Found>, Trouble> {
-        Found::read(self.line().script(&READ, name, &[], Again::Yes).await?)
+    pub(super) async fn read(&self, name: &[u8]) -> Result<Option<Found>, CommandError> {
+        Found::read(self.line().script(&READ, name, &[], RetryOnDisconnect::Yes).await?)
     }
 
     /// Whether the record was still as it was seen, and is the claim's now.
-    async fn take_over(&self, name: &[u8], claim: &Claim, seen: &Stored, granted: &Granted) -> Result<bool, Trouble> {
+    async fn take_over(&self, name: &[u8], claim: &Claim, seen: &Stored, granted: &Granted) -> Result<bool, CommandError> {
         if seen.has_expired() {
             return Ok(false);
         }
-        let draft = Draft::running(claim, granted, seen.binding.as_ref());
+        let draft = NewRecord::running(claim, granted, seen.binding.as_ref());
         let span = draft.span.to_string();
         let arguments: [&[u8]; 6] =
             [seen.seen(), &draft.front, &draft.times, &draft.rare, span.as_bytes(), &self.channel(name)];
-        match self.line().script(&TAKEOVER, name, &arguments, Again::Yes).await? {
+        match self.line().script(&TAKEOVER, name, &arguments, RetryOnDisconnect::Yes).await? {
             Value::Int(1) => Ok(true),
             Value::Int(0) => Ok(false),
-            _ => Err(Trouble::Odd),
+            _ => Err(CommandError::Odd),
         }
     }
 }
@@ -165,9 +165,9 @@ pub(super) fn torn() -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, "what has the name of a record is none").without_effect()
 }
 
-pub(super) fn whole(value: Value) -> Result<i64, Trouble> {
+pub(super) fn whole(value: Value) -> Result<i64, CommandError> {
     match said(value)? {
         Value::Int(number) => Ok(number),
-        _ => Err(Trouble::Odd),
+        _ => Err(CommandError::Odd),
     }
 }

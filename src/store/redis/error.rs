@@ -10,7 +10,7 @@ const REFUSED: &str = "connection refused: no Redis listens at this address, or 
 
 /// Why a command has no answer.
 #[derive(Clone)]
-pub(super) enum Trouble {
+pub(super) enum CommandError {
     /// It was not sent: there is no connection.
     Unsent(RedisError),
     /// No connection came about in time; it was not sent.
@@ -28,7 +28,7 @@ pub(super) enum Trouble {
     Odd,
 }
 
-impl Trouble {
+impl CommandError {
     /// The connection broke while the command was on its way.
     pub(super) fn is_cut(&self) -> bool {
         matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
@@ -89,15 +89,15 @@ impl Trouble {
 }
 
 /// Messages name neither hosts nor keys; the driver's error is the source, and holds no secret either.
-impl From<Trouble> for StoreError {
-    fn from(trouble: Trouble) -> Self {
+impl From<CommandError> for StoreError {
+    fn from(trouble: CommandError) -> Self {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Timeout, Unavailable};
 
         let error = match trouble {
-            Trouble::NoConnection => return Self::new(Unavailable, "no connection to Redis in time").without_effect(),
-            Trouble::NoAnswer => return Self::new(Timeout, "Redis did not answer in time"),
-            Trouble::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
-            Trouble::Unsent(error) => {
+            CommandError::NoConnection => return Self::new(Unavailable, "no connection to Redis in time").without_effect(),
+            CommandError::NoAnswer => return Self::new(Timeout, "Redis did not answer in time"),
+            CommandError::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
+            CommandError::Unsent(error) => {
                 let (kind, message) = match (error.kind(), error.code()) {
                     _ if tls::fault(&error).is_some() => (Misconfigured, tls::fault(&error).unwrap_or_default()),
                     (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
@@ -119,15 +119,15 @@ impl From<Trouble> for StoreError {
                 return Self::new(kind, message).with_source(error).without_effect();
             }
             #[cfg(feature = "redis-cluster")]
-            Trouble::Moving(error) => {
+            CommandError::Moving(error) => {
                 return Self::new(Unavailable, "the Redis cluster is moving this key").with_source(error);
             }
             // `Full` would say that nothing was done.
-            Trouble::FailedAgain(error) => {
+            CommandError::FailedAgain(error) => {
                 let (kind, message) = refusal(&error).unwrap_or((Unavailable, "the connection to Redis is lost"));
                 return Self::new(if kind == Full { Unavailable } else { kind }, message).with_source(error);
             }
-            Trouble::Failed(error) => error,
+            CommandError::Failed(error) => error,
         };
         match refusal(&error) {
             Some((kind, message)) => Self::new(kind, message).with_source(error).without_effect(),
@@ -191,9 +191,9 @@ fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> Trouble {
+    fn said(line: &str) -> CommandError {
         let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
-        Trouble::Failed(value.extract_error().unwrap_err())
+        CommandError::Failed(value.extract_error().unwrap_err())
     }
 
     #[test]
@@ -217,16 +217,16 @@ mod tests {
     #[test]
     fn what_may_have_been_done_is_not_called_undone() {
         let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-        assert!(Trouble::Failed(cut.clone()).is_cut());
-        for trouble in [Trouble::Failed(cut.clone()), Trouble::NoAnswer, said("ERR whatever")] {
+        assert!(CommandError::Failed(cut.clone()).is_cut());
+        for trouble in [CommandError::Failed(cut.clone()), CommandError::NoAnswer, said("ERR whatever")] {
             assert!(!StoreError::from(trouble).is_without_effect());
         }
-        for second in [Trouble::Unsent(cut.clone()), Trouble::NoConnection, said("OOM full"), said("LOADING")] {
-            let error = StoreError::from(second.after(Trouble::Failed(cut.clone())));
+        for second in [CommandError::Unsent(cut.clone()), CommandError::NoConnection, said("OOM full"), said("LOADING")] {
+            let error = StoreError::from(second.after(CommandError::Failed(cut.clone())));
             assert!(!error.is_without_effect() && error.is_temporary(), "{error:?}");
         }
-        assert!(said("OOM full").after(Trouble::Failed(cut.clone())).refuses_writes());
-        assert!(StoreError::from(Trouble::Unsent(cut)).is_without_effect());
-        assert!(StoreError::from(Trouble::NoConnection).is_without_effect());
+        assert!(said("OOM full").after(CommandError::Failed(cut.clone())).refuses_writes());
+        assert!(StoreError::from(CommandError::Unsent(cut)).is_without_effect());
+        assert!(StoreError::from(CommandError::NoConnection).is_without_effect());
     }
 }

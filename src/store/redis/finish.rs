@@ -8,9 +8,9 @@ use crate::{
 use super::{
     RedisStore,
     claim::{Found, torn},
-    error::Trouble,
+    error::CommandError,
     large::{Ending, LARGE, LARGEST},
-    line::Again,
+    line::RetryOnDisconnect,
     record::{PAYLOAD, Stored, Unreadable, lease_and_span, millis, times},
     scripts::{RELEASE, RENEW, SETTLE},
 };
@@ -38,10 +38,10 @@ impl RedisStore {
         let (lease, span) = lease_and_span(claim);
         let (times, span) = (times(lease, span, 0), span.to_string());
         let arguments: [&[u8]; 3] = [&claim.claimant.to_bytes(), &times[..16], span.as_bytes()];
-        match self.line().script(&RENEW, &self.space.name(key), &arguments, Again::Yes).await? {
+        match self.line().script(&RENEW, &self.space.name(key), &arguments, RetryOnDisconnect::Yes).await? {
             Value::Int(1) => Ok(Renewed::Done),
             Value::Int(0) => Ok(Renewed::Lost),
-            _ => Err(Trouble::Odd.into()),
+            _ => Err(CommandError::Odd.into()),
         }
     }
 
@@ -73,7 +73,7 @@ impl RedisStore {
         }
         self.fits(&name, payload.len()).await?;
         let arguments: [&[u8]; 8] = [&runner, &owner, lapsed, flag, &times, payload, span, &channel];
-        finished(self.line().script(&SETTLE, &name, &arguments, Again::Yes).await?)
+        finished(self.line().script(&SETTLE, &name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 
     pub(super) async fn end_without_answer(
@@ -89,7 +89,7 @@ impl RedisStore {
         let undo: &[u8] = if release.undo { b"1" } else { b"0" };
         let (owner, channel) = (release.claimant.to_bytes(), self.channel(&name));
         let arguments: [&[u8]; 7] = [&runner, &owner, lapsed, &keep.to_be_bytes(), span.as_bytes(), &channel, undo];
-        finished(self.line().script(&RELEASE, &name, &arguments, Again::Yes).await?)
+        finished(self.line().script(&RELEASE, &name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 }
 

@@ -7,9 +7,9 @@ use crate::{
 
 use super::{
     RedisStore,
-    error::Trouble,
+    error::CommandError,
     finish::finished,
-    line::{Again, said},
+    line::{RetryOnDisconnect, said},
     record::HEAD,
     scripts::SETTLE_DRAFT,
     slot,
@@ -68,14 +68,14 @@ impl RedisStore {
     /// Fails if the server does not take a piece of this size. It is asked before it is sent one: it closes the
     /// connection on a piece that is too large, which others use as well, and what it says is lost if the writing of the
     /// rest fails first.
-    pub(super) async fn fits(&self, name: &[u8], size: usize) -> Result<(), Trouble> {
+    pub(super) async fn fits(&self, name: &[u8], size: usize) -> Result<(), CommandError> {
         if size <= LEAST_LIMIT {
             return Ok(());
         }
         // A bit may be asked for wherever a string may have one, and none of the string has to be there.
         let mut command = redis::cmd("GETBIT");
         command.arg(name).arg(8 * (size - 1));
-        match self.line().command(&command, Again::Yes).await {
+        match self.line().command(&command, RetryOnDisconnect::Yes).await {
             Err(trouble) if trouble.is_forbidden() => Ok(()),
             answer => answer.map(drop),
         }
@@ -83,17 +83,17 @@ impl RedisStore {
 
     /// What the server says to so large an answer, if that is why it closes the connection, and could not be asked before.
     /// Of several commands in one go the driver would tell that none was answered.
-    async fn too_large(&self, name: &[u8], payload: &[u8]) -> Option<Trouble> {
+    async fn too_large(&self, name: &[u8], payload: &[u8]) -> Option<CommandError> {
         let draft = draft_of(name);
         let mut command = redis::cmd("SET");
         command.arg(&draft).arg(payload).arg("PX").arg(LIFE);
-        match self.line().command(&command, Again::No).await {
+        match self.line().command(&command, RetryOnDisconnect::No).await {
             Err(trouble) if trouble.is_too_large() => Some(trouble),
             _ => None,
         }
     }
 
-    async fn draft(&self, name: &[u8], ending: &Ending<'_>, behind: &[u8]) -> Result<Value, Trouble> {
+    async fn draft(&self, name: &[u8], ending: &Ending<'_>, behind: &[u8]) -> Result<Value, CommandError> {
         let draft = draft_of(name);
         let whole = [&[0; HEAD], ending.payload, behind].concat();
         let length = whole.len().to_string();
@@ -111,13 +111,13 @@ impl RedisStore {
         let mut pipeline = Pipeline::with_capacity(2);
         pipeline.cmd("SET").arg(&draft).arg(whole).arg("PX").arg(LIFE);
         pipeline.add_command(SETTLE_DRAFT.known(&[name, &draft], &arguments));
-        let mut answers = self.line().pipeline(&pipeline, Again::Yes).await?;
+        let mut answers = self.line().pipeline(&pipeline, RetryOnDisconnect::Yes).await?;
         match answers.pop().map(said) {
             Some(Err(trouble)) if trouble.is_unknown_script() => {
-                self.line().teach(&SETTLE_DRAFT, &[name, &draft], &arguments, Again::Yes).await
+                self.line().teach(&SETTLE_DRAFT, &[name, &draft], &arguments, RetryOnDisconnect::Yes).await
             }
             Some(answer) => answer,
-            None => Err(Trouble::Odd),
+            None => Err(CommandError::Odd),
         }
     }
 }

@@ -3,11 +3,11 @@ use std::{sync::Arc, time::Duration};
 use redis::{Client, Cmd, ConnectionInfo, Pipeline, ProtocolVersion, RedisError, Value, aio::ConnectionLike};
 use tokio::time::timeout;
 
-use super::{error::Trouble, link::Link};
+use super::{error::CommandError, link::Link};
 
 /// Whether a command is sent once more if the connection breaks under it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RetryOnDisconnect {
     /// It is: done twice, it comes to the same, since the claimant is recognised.
     Yes,
     /// It is not.
@@ -55,7 +55,7 @@ impl Line {
 
     /// The servers that have all records between them; `None` is the only one.
     #[cfg_attr(not(feature = "redis-cluster"), expect(clippy::unused_async, reason = "a cluster is asked"))]
-    pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, Trouble> {
+    pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
         match self {
             Self::Own(_) | Self::Lent(..) => Ok(vec![None]),
             #[cfg(feature = "redis-cluster")]
@@ -64,26 +64,26 @@ impl Line {
     }
 
     /// Sends a command that reads, to one of the masters.
-    pub(super) async fn command_at(&self, node: Option<&Node>, command: &Cmd) -> Result<Value, Trouble> {
+    pub(super) async fn command_at(&self, node: Option<&Node>, command: &Cmd) -> Result<Value, CommandError> {
         match (self, node) {
             #[cfg(feature = "redis-cluster")]
             (Self::Cluster(cluster), Some(node)) => said(cluster.command_at(node, command).await?),
-            _ => self.command(command, Again::Yes).await,
+            _ => self.command(command, RetryOnDisconnect::Yes).await,
         }
     }
 
     /// Sends commands that read, to one of the masters, in one go.
-    pub(super) async fn pipeline_at(&self, node: Option<&Node>, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+    pub(super) async fn pipeline_at(&self, node: Option<&Node>, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
         match (self, node) {
             #[cfg(feature = "redis-cluster")]
             (Self::Cluster(cluster), Some(node)) => cluster.pipeline_at(node, pipeline).await,
-            _ => self.pipeline(pipeline, Again::Yes).await,
+            _ => self.pipeline(pipeline, RetryOnDisconnect::Yes).await,
         }
     }
 
-    pub(super) async fn command(&self, command: &Cmd, again: Again) -> Result<Value, Trouble> {
+    pub(super) async fn command(&self, command: &Cmd, again: RetryOnDisconnect) -> Result<Value, CommandError> {
         match self.command_once(command).await {
-            Err(first) if again == Again::Yes && first.is_cut() => {
+            Err(first) if again == RetryOnDisconnect::Yes && first.is_cut() => {
                 self.command_once(command).await.map_err(|second| second.after(first))
             }
             answer => answer,
@@ -91,13 +91,13 @@ impl Line {
     }
 
     /// Sends commands in one go. Each has an answer, which may be an error of the server's.
-    pub(super) async fn pipeline(&self, pipeline: &Pipeline, again: Again) -> Result<Vec<Value>, Trouble> {
+    pub(super) async fn pipeline(&self, pipeline: &Pipeline, again: RetryOnDisconnect) -> Result<Vec<Value>, CommandError> {
         match self.pipeline_once(pipeline).await {
-            Err(first) if again == Again::Yes && first.is_cut() => {
+            Err(first) if again == RetryOnDisconnect::Yes && first.is_cut() => {
                 self.pipeline_once(pipeline).await.map_err(|second| second.after(first))
             }
             // A key on its way to another server can be asked for there by one command at a time.
-            Err(first) if again == Again::Yes && self.is_cluster() && first.is_elsewhere() => {
+            Err(first) if again == RetryOnDisconnect::Yes && self.is_cluster() && first.is_elsewhere() => {
                 let mut answers = Vec::with_capacity(pipeline.len());
                 for command in pipeline.cmd_iter() {
                     let answer = self.command(command, again).await;
@@ -109,7 +109,7 @@ impl Line {
         }
     }
 
-    async fn command_once(&self, command: &Cmd) -> Result<Value, Trouble> {
+    async fn command_once(&self, command: &Cmd) -> Result<Value, CommandError> {
         let value = match self {
             Self::Own(link) => link.command(command).await,
             Self::Lent(connection, limit) => {
@@ -122,7 +122,7 @@ impl Line {
         said(value?)
     }
 
-    async fn pipeline_once(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+    async fn pipeline_once(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
         let (skip, keep) = if pipeline.is_transaction() { (pipeline.len() + 1, 1) } else { (0, pipeline.len()) };
         let mut values = match self {
             Self::Own(link) => link.pipeline(pipeline, skip, keep).await?,
@@ -139,19 +139,19 @@ impl Line {
         match values.pop().map(said) {
             Some(Ok(Value::Array(values))) => Ok(values),
             Some(Err(trouble)) => Err(trouble),
-            _ => Err(Trouble::Odd),
+            _ => Err(CommandError::Odd),
         }
     }
 }
 
-pub(super) fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, Trouble> {
-    answer.map_or(Err(Trouble::NoAnswer), |answer| answer.map_err(Trouble::Failed))
+pub(super) fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, CommandError> {
+    answer.map_or(Err(CommandError::NoAnswer), |answer| answer.map_err(CommandError::Failed))
 }
 
 /// What the server said, unless that is an error.
-pub(super) fn said(value: Value) -> Result<Value, Trouble> {
+pub(super) fn said(value: Value) -> Result<Value, CommandError> {
     match value {
-        Value::ServerError(error) => Err(Trouble::Failed(error.into())),
+        Value::ServerError(error) => Err(CommandError::Failed(error.into())),
         value => Ok(value),
     }
 }

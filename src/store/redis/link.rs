@@ -25,7 +25,7 @@ use self::{
     confirm::Heard,
     dial::{Dial, LONGEST_PAUSE},
 };
-use super::{error::Trouble, silence::Answers};
+use super::{error::CommandError, silence::Answers};
 
 /// How long a connection to a server that takes no writes is kept at least.
 const REPLICA: Duration = Duration::from_secs(1);
@@ -96,10 +96,10 @@ impl Link {
         self.source.is_watched()
     }
 
-    pub(super) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, Trouble> {
+    pub(super) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, CommandError> {
         let Live { mut connection, number, since, .. } = self.confirmed().await?;
         let answer = self.answered(number, connection.req_packed_command(command)).await;
-        if answer.as_ref().map_or_else(Trouble::is_read_only, is_read_only) {
+        if answer.as_ref().map_or_else(CommandError::is_read_only, is_read_only) {
             self.look_elsewhere(number, since);
         }
         answer
@@ -110,10 +110,10 @@ impl Link {
         pipeline: &Pipeline,
         skip: usize,
         keep: usize,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, CommandError> {
         let Live { mut connection, number, since, .. } = self.confirmed().await?;
         let answers = self.answered(number, connection.req_packed_commands(pipeline, skip, keep)).await;
-        if answers.as_ref().map_or_else(Trouble::is_read_only, |answers| answers.iter().any(is_read_only)) {
+        if answers.as_ref().map_or_else(CommandError::is_read_only, |answers| answers.iter().any(is_read_only)) {
             self.look_elsewhere(number, since);
         }
         answers
@@ -128,12 +128,12 @@ impl Link {
     }
 
     /// The connection, made if there is none.
-    pub(super) async fn connected(self: &Arc<Self>) -> Result<Live, Trouble> {
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<Live, CommandError> {
         if let Some(live) = self.live() {
             return Ok(live);
         }
         let limit = self.limits.connect.saturating_add(LONGEST_PAUSE);
-        timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(Trouble::NoConnection))
+        timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(CommandError::NoConnection))
     }
 
     /// Gives up the connection of this number, so that the next command makes another.
@@ -169,14 +169,14 @@ impl Link {
         self: &Arc<Self>,
         number: u64,
         answer: impl Future<Output = Result<T, RedisError>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, CommandError> {
         let before = self.answers.count();
         let answer =
             self.answers.wait(self.limits.command, answer, self.replaced(number), || self.suspect(number)).await;
         match &answer {
             Ok(_) if self.source.is_watched() => self.heard.now(),
-            Err(Trouble::NoAnswer) if self.answers.count() != before => {}
-            Err(trouble) if trouble.is_cut() || matches!(trouble, Trouble::NoAnswer) => self.give_up(number),
+            Err(CommandError::NoAnswer) if self.answers.count() != before => {}
+            Err(trouble) if trouble.is_cut() || matches!(trouble, CommandError::NoAnswer) => self.give_up(number),
             _ => {}
         }
         answer

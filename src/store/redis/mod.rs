@@ -8,7 +8,7 @@ mod large;
 mod line;
 mod link;
 mod names;
-mod operator;
+mod admin;
 mod record;
 mod scripts;
 #[cfg(feature = "redis-sentinel")]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext};
 
-pub(super) use self::draft::{Draft, lease_and_span, millis, times};
+pub(super) use self::draft::{NewRecord, lease_and_span, millis, times};
 
 use self::parts::Parts;
 

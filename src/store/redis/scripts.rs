@@ -3,8 +3,8 @@ use std::sync::LazyLock;
 use redis::{Cmd, Value};
 
 use super::{
-    error::Trouble,
-    line::{Again, Line},
+    error::CommandError,
+    line::{RetryOnDisconnect, Line},
 };
 
 /// A script that runs in the server as one atomic step.
@@ -43,8 +43,8 @@ impl Line {
         script: &'static Script,
         name: &[u8],
         arguments: &[&[u8]],
-        again: Again,
-    ) -> Result<Value, Trouble> {
+        again: RetryOnDisconnect,
+    ) -> Result<Value, CommandError> {
         match self.command(&script.known(&[name], arguments), again).await {
             Err(trouble) if trouble.is_unknown_script() => self.teach(script, &[name], arguments, again).await,
             answer => answer,
@@ -57,8 +57,8 @@ impl Line {
         script: &'static Script,
         names: &[&[u8]],
         arguments: &[&[u8]],
-        again: Again,
-    ) -> Result<Value, Trouble> {
+        again: RetryOnDisconnect,
+    ) -> Result<Value, CommandError> {
         self.command(&call("EVAL", script.text, names, arguments), again).await
     }
 }

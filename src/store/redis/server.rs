@@ -7,7 +7,7 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
     Shared,
-    error::Trouble,
+    error::CommandError,
     line::{Line, Node},
     link::jitter,
 };
@@ -70,7 +70,7 @@ pub(super) fn look_after(shared: &Arc<Shared>, mut told: Concerns) {
     });
 }
 
-async fn look(line: &Line) -> Result<Option<Concerns>, Trouble> {
+async fn look(line: &Line) -> Result<Option<Concerns>, CommandError> {
     let mut concerns = Concerns::default();
     for node in line.masters().await? {
         let Some(server) = ask(line, node.as_ref()).await? else { return Ok(None) };
@@ -79,11 +79,11 @@ async fn look(line: &Line) -> Result<Option<Concerns>, Trouble> {
     Ok(Some(concerns))
 }
 
-async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, Trouble> {
+async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, CommandError> {
     match line.command_at(node, &redis::cmd("INFO")).await {
         Ok(Value::BulkString(text)) => Ok(Some(Server::read(&String::from_utf8_lossy(&text)))),
         Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => Ok(Some(Server::read(&text))),
-        Ok(_) => Err(Trouble::Odd),
+        Ok(_) => Err(CommandError::Odd),
         Err(trouble) if trouble.is_forbidden() => Ok(None),
         Err(trouble) => Err(trouble),
     }

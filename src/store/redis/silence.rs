@@ -12,7 +12,7 @@ use std::{
 use redis::RedisError;
 use tokio::time::{Instant, timeout};
 
-use super::error::Trouble;
+use super::error::CommandError;
 
 /// If nothing at all was answered for so long after a command was sent, the connection is suspected to be dead.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
@@ -42,8 +42,8 @@ impl Answers {
         answer: impl Future<Output = Result<T, RedisError>>,
         replaced: impl Future<Output = ()>,
         suspect: impl Fn(),
-    ) -> Result<T, Trouble> {
-        let mut asked = Asked { answers: self, suspect, before: self.count(), sent: Instant::now(), answered: false };
+    ) -> Result<T, CommandError> {
+        let mut asked = ClaimRequest { answers: self, suspect, before: self.count(), sent: Instant::now(), answered: false };
         let (mut answer, patience) = (pin!(answer), PATIENCE.min(limit));
         let soon = timeout(patience, answer.as_mut()).await;
         let ended = if soon.is_ok() {
@@ -56,14 +56,14 @@ impl Answers {
             Ok(Err(error)) if error.is_unrecoverable_error() => {
                 // Nothing is to be noticed on a connection that is known to be broken.
                 asked.answered = true;
-                Err(Trouble::Failed(error))
+                Err(CommandError::Failed(error))
             }
             Ok(answer) => {
                 asked.answered = true;
                 self.count.fetch_add(1, Relaxed);
-                answer.map_err(Trouble::Failed)
+                answer.map_err(CommandError::Failed)
             }
-            Err(_) => Err(Trouble::NoAnswer),
+            Err(_) => Err(CommandError::NoAnswer),
         }
     }
 
@@ -85,7 +85,7 @@ impl Answers {
 }
 
 /// A command on its way.
-struct Asked<'a, F: Fn()> {
+struct ClaimRequest<'a, F: Fn()> {
     answers: &'a Answers,
     suspect: F,
     before: u64,
@@ -93,7 +93,7 @@ struct Asked<'a, F: Fn()> {
     answered: bool,
 }
 
-impl<F: Fn()> Asked<'_, F> {
+impl<F: Fn()> ClaimRequest<'_, F> {
     fn doubt(&self) {
         let silent = self.answers.silent_since(self.before, self.sent);
         if silent.is_some_and(|since| since.elapsed() >= PATIENCE) {
@@ -102,7 +102,7 @@ impl<F: Fn()> Asked<'_, F> {
     }
 }
 
-impl<F: Fn()> Drop for Asked<'_, F> {
+impl<F: Fn()> Drop for ClaimRequest<'_, F> {
     fn drop(&mut self) {
         if !self.answered {
             self.doubt();

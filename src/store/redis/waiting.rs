@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use self::room::Room;
 use super::{
-    error::Trouble,
+    error::CommandError,
     link::{Limits, Link, Source},
 };
 
@@ -16,13 +16,13 @@ use super::{
 /// There is a channel for each namespace and not for each record: whoever waits marks the record, and only the ends of
 /// marked claims are published. So a waiter costs no subscription, and leaves none.
 pub(super) struct Waiting {
-    ears: Ears,
+    ears: Subscriber,
     room: Arc<Room>,
     limits: Limits,
 }
 
 /// What messages are heard with.
-enum Ears {
+enum Subscriber {
     None,
     One {
         link: Arc<Link>,
@@ -30,16 +30,16 @@ enum Ears {
         channels: tokio::sync::Mutex<HashMap<Vec<u8>, u64>>,
     },
     #[cfg(feature = "redis-cluster")]
-    Cluster(Box<super::cluster::Ears>),
+    Cluster(Box<super::cluster::Subscriber>),
 }
 
 impl Waiting {
     pub(super) fn new(source: Option<Source>, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
-        let ears = source.map_or(Ears::None, |source| {
+        let ears = source.map_or(Subscriber::None, |source| {
             let room = Arc::clone(&room);
             let link = Arc::new(Link::new(source, limits).heard_by(move |heard| room.hear(&heard)));
-            Ears::One { link, channels: tokio::sync::Mutex::default() }
+            Subscriber::One { link, channels: tokio::sync::Mutex::default() }
         });
         Self { ears, room, limits }
     }
@@ -48,17 +48,17 @@ impl Waiting {
     pub(super) fn in_cluster(client: redis::cluster::ClusterClient, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
         let hears = Arc::clone(&room);
-        let ears = Ears::Cluster(Box::new(super::cluster::Ears::new(client, limits, move |heard| hears.hear(&heard))));
+        let ears = Subscriber::Cluster(Box::new(super::cluster::Subscriber::new(client, limits, move |heard| hears.hear(&heard))));
         Self { ears, room, limits }
     }
 
     /// Hears what is published on `channel` from now on; says whether it does.
-    async fn listen(&self, channel: &[u8]) -> Result<bool, Trouble> {
+    async fn listen(&self, channel: &[u8]) -> Result<bool, CommandError> {
         let (link, channels) = match &self.ears {
-            Ears::None => return Ok(false),
-            Ears::One { link, channels } => (link, channels),
+            Subscriber::None => return Ok(false),
+            Subscriber::One { link, channels } => (link, channels),
             #[cfg(feature = "redis-cluster")]
-            Ears::Cluster(ears) => return ears.listen(channel).await.map(|()| true),
+            Subscriber::Cluster(ears) => return ears.listen(channel).await.map(|()| true),
         };
         let mut channels = channels.lock().await;
         let mut live = link.connected().await?;
@@ -66,8 +66,8 @@ impl Waiting {
             return Ok(true);
         }
         let subscribed = match timeout(self.limits.command, live.connection.subscribe(channel)).await {
-            Ok(answer) => answer.map_err(Trouble::Failed),
-            Err(_) => Err(Trouble::NoAnswer),
+            Ok(answer) => answer.map_err(CommandError::Failed),
+            Err(_) => Err(CommandError::NoAnswer),
         };
         match subscribed {
             Ok(()) => drop(channels.insert(channel.to_owned(), live.number)),

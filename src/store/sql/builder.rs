@@ -6,7 +6,7 @@ use tokio::sync::Semaphore;
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    Shared, SqlStore, driver::Driver, error::Trouble, held::Held, met::Met, purging::Purging, room::Room, space::Space,
+    Shared, SqlStore, driver::Driver, error::CommandError, held::Held, met::RecentKeys, purging::Purging, room::Room, space::Space,
     statements::Statements, table::Table, transaction::Running,
 };
 
@@ -22,7 +22,7 @@ pub struct SqlStoreBuilder<D: Database> {
     purge_every: Option<Duration>,
     reset: Option<String>,
     pub(super) busy_timeout: Duration,
-    driver: std::marker::PhantomData<fn() -> D>,
+    driver: std::replay_header::PhantomData<fn() -> D>,
 }
 
 impl<D: Driver> SqlStoreBuilder<D> {
@@ -34,7 +34,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
             purge_every: Some(Duration::from_secs(60)),
             reset: None,
             busy_timeout: Duration::from_secs(2),
-            driver: std::marker::PhantomData,
+            driver: std::replay_header::PhantomData,
         }
     }
 
@@ -72,7 +72,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
         self
     }
 
-    /// Removes nothing in the background: [`purge`](crate::store::Operator::purge) is called elsewhere.
+    /// Removes nothing in the background: [`purge`](crate::store::StoreAdmin::purge) is called elsewhere.
     pub fn without_purge(mut self) -> Self {
         self.purge_every = None;
         self
@@ -110,7 +110,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
             statements,
             table: self.table,
             room: Room::default(),
-            met: Met::new(),
+            met: RecentKeys::new(),
             running: Running::default(),
             reset: self.reset,
             purging: Purging::new(self.purge_every),
@@ -134,7 +134,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
             let message = format!("{}: the URL is none of this database", D::NAME);
             return Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect());
         }
-        let options = url.parse().map_err(|error| Trouble::Unsent(error).into_error::<D>(false))?;
+        let options = url.parse().map_err(|error| CommandError::Unsent(error).into_error::<D>(false))?;
         let options = D::configure(options, url, self.busy_timeout)?;
         self.open_with(options).await
     }
@@ -163,7 +163,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
         let pool = PoolOptions::new().max_connections(self.connections).acquire_timeout(ACQUIRE_TIMEOUT);
         match pool.connect_with(options).await {
             Ok(pool) => Ok(self.on(pool, true)),
-            Err(error) => Err(Trouble::Unsent(error).into_error::<D>(false)),
+            Err(error) => Err(CommandError::Unsent(error).into_error::<D>(false)),
         }
     }
 }

@@ -19,14 +19,14 @@ pub enum Refusal {
 
 /// Why a statement has no answer.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum CommandError {
     /// It was not sent: there is no connection.
     Unsent(Error),
     /// It was sent, or may have been.
     Failed(Error),
 }
 
-impl Trouble {
+impl CommandError {
     pub(super) fn is_victim<D: Driver>(&self) -> bool {
         matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == Refusal::Victim)
     }

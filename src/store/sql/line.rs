@@ -8,7 +8,7 @@ use crate::value::StoreError;
 use super::{
     Shared, SqlStore,
     driver::{Answer, Driver, Value},
-    error::{Trouble, too_large},
+    error::{CommandError, too_large},
     held::AtHand,
     statements::Statement,
     stored::Row,
@@ -30,7 +30,7 @@ pub(super) fn read<D: Driver>(row: &D::Row) -> Result<Row, StoreError> {
 }
 
 pub(super) fn unreadable<D: Driver>(error: sqlx::Error) -> StoreError {
-    Trouble::Failed(error).into_error::<D>(false)
+    CommandError::Failed(error).into_error::<D>(false)
 }
 
 /// Fewer bytes are never too many for a database that is told what its other statements need.
@@ -114,15 +114,15 @@ impl<D: Driver> SqlStore<D> {
         Ok(fits::<D>(&mut connection, bytes).await.unwrap_or(true))
     }
 
-    async fn send(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, Trouble> {
+    async fn send(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, CommandError> {
         let Shared { pool, held, .. } = &*self.shared;
-        let _turn = held.turn(pool).await.map_err(Trouble::Unsent)?;
+        let _turn = held.turn(pool).await.map_err(CommandError::Unsent)?;
         let mut connection = match held.take() {
             Some(connection) => connection,
             None => AtHand::new(self.connection().await?),
         };
         // Where this fails, or is dropped half-way, the pool looks after the connection.
-        let answer = D::ask(&mut connection.connection, statement, values).await.map_err(Trouble::Failed)?;
+        let answer = D::ask(&mut connection.connection, statement, values).await.map_err(CommandError::Failed)?;
         held.keep(pool, connection);
         Ok(answer)
     }
@@ -135,7 +135,7 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
-    pub(super) async fn connection(&self) -> Result<PoolConnection<D>, Trouble> {
-        self.shared.pool.acquire().await.map_err(Trouble::Unsent)
+    pub(super) async fn connection(&self) -> Result<PoolConnection<D>, CommandError> {
+        self.shared.pool.acquire().await.map_err(CommandError::Unsent)
     }
 }

@@ -11,12 +11,12 @@ const PLACES: usize = 8192;
 /// long as a statement that would insert it if it were not there.
 ///
 /// It is a hint and no more: what was met may be gone, and what is there may not have been met.
-pub(super) struct Met {
+pub(super) struct RecentKeys {
     places: Box<[AtomicU64]>,
     hasher: RandomState,
 }
 
-impl Met {
+impl RecentKeys {
     pub(super) fn new() -> Self {
         Self { places: repeat_with(AtomicU64::default).take(PLACES).collect(), hasher: RandomState::new() }
     }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_was_met_is_known_until_it_is_gone() {
-        let met = Met::new();
+        let met = RecentKeys::new();
         assert!(!met.has(b"a") && !met.has(b""));
         met.add(b"a");
         met.remove(b"b");

@@ -8,7 +8,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::Driver,
-    error::Trouble,
+    error::CommandError,
     line::unreadable,
     schema::{Missing, Schema},
     statements::Statement,
@@ -72,7 +72,7 @@ impl<D: Driver> SqlStore<D> {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
         };
-        let failed = |error| Trouble::Failed(error).into_error::<D>(false);
+        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
         let _seat = self.shared.held.turn(&self.shared.pool).await.map_err(failed)?;
         let mut connection = self.some_connection().await?;
         let changed = D::run(&mut connection, D::change_text(&table.quoted(D::DIALECT.quote), missing)).await;

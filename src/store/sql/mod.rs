@@ -9,7 +9,7 @@ mod met;
 mod migrating;
 #[cfg(feature = "mysql")]
 mod mysql;
-mod operator;
+mod admin;
 mod outbox;
 mod portable;
 #[cfg(feature = "postgres")]
@@ -36,7 +36,7 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{
-    driver::Driver, held::Held, met::Met, purging::Purging, room::Room, space::Space, statements::Statements,
+    driver::Driver, held::Held, met::RecentKeys, purging::Purging, room::Room, space::Space, statements::Statements,
     table::Table, transaction::Running,
 };
 
@@ -50,7 +50,7 @@ pub(crate) use self::table::is_identifier;
 pub use self::{
     builder::SqlStoreBuilder,
     driver::SqlDatabase,
-    outbox::{Message, Outbox, OutboxStats, Outgoing},
+    outbox::{Message, Outbox, OutboxStats, StagedMessage},
     portable::{SqlStatement, SqlValue},
     transaction::{NoTransaction, Tx},
 };
@@ -75,12 +75,12 @@ pub use self::{
 /// ```
 ///
 /// The column `note` is for what the application keeps with its [`Claim`](crate::store::Claim), such as the raw
-/// request, and `NULL` unless it does. Reconcile by [`Operator`](crate::store::Operator), not with `UPDATE`.
+/// request, and `NULL` unless it does. Reconcile by [`StoreAdmin`](crate::store::StoreAdmin), not with `UPDATE`.
 ///
 /// # Time
 ///
 /// All times are the database's own, taken by the statement that uses them; what the clocks of the applications say
-/// changes nothing. Expiry is checked on read; rows that have expired stay until [`purge`](crate::store::Operator::purge)
+/// changes nothing. Expiry is checked on read; rows that have expired stay until [`purge`](crate::store::StoreAdmin::purge)
 /// removes them, which each store has done every minute, a thousand at a time and by one process at a time, unless it is
 /// [told not to](SqlStoreBuilder::without_purge).
 ///
@@ -105,7 +105,7 @@ struct Shared<D: Database> {
     statements: Statements,
     table: Table,
     room: Room,
-    met: Met,
+    met: RecentKeys,
     running: Running,
     /// What takes back what a handler may have left on a connection of the store's own pool.
     reset: Option<String>,

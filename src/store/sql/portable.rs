@@ -65,7 +65,7 @@ impl<D: Driver> SqlStore<D> {
     /// its own transaction; [`settle_statement`](Self::settle_statement) is the last one.
     ///
     /// If it changes one row, the key is claimed, and nobody else sees that before the commit. If it changes none, roll
-    /// back and ask the store: the record is settled ([`inspect`](crate::store::Operator::inspect) has the answer), or
+    /// back and ask the store: the record is settled ([`inspect`](crate::store::StoreAdmin::inspect) has the answer), or
     /// another transaction holds the key. It waits for nobody on PostgreSQL and MariaDB, where another transaction that
     /// holds the key is error 1205 instead; on SQLite begin the transaction with `BEGIN IMMEDIATE`.
     ///

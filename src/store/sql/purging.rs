@@ -15,7 +15,7 @@ use crate::value::StoreError;
 use super::{
     Shared, SqlStore,
     driver::{Driver, Value},
-    error::Trouble,
+    error::CommandError,
     line::unreadable,
     space::Space,
     statements::{BATCH, Statement},
@@ -63,7 +63,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Removes what has expired, if it is this process' turn; says whether there may be more.
     async fn purge_in_turn(&self) -> Result<bool, StoreError> {
-        let failed = |error| Trouble::Failed(error).into_error::<D>(false);
+        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
         let Shared { pool, held, writing, .. } = &*self.shared;
         let _turn = match writing {
             Some(turns) => turns.acquire().await.ok(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     RecordKey, StoreVerb,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record, Release, Renewed,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record, Release, Renewed,
         Settlement, Stats, Store, StoreFuture,
     },
 };
@@ -20,7 +20,7 @@ use super::faults::Faults;
 /// use std::time::Duration;
 /// use tower_idempotency::{
 ///     MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore,
-///     store::{Claim, Claimed, Operator, Store},
+///     store::{Claim, Claimed, StoreAdmin, Store},
 /// };
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +54,7 @@ use super::faults::Faults;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use tower_idempotency::{MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore, store::{Claim, Operator, Store}};
+/// # use tower_idempotency::{MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore, store::{Claim, StoreAdmin, Store}};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # const MINUTE: Duration = Duration::from_secs(60);
@@ -86,7 +86,7 @@ use super::faults::Faults;
 /// # }
 /// ```
 ///
-/// The verbs of [`Operator`] are never struck, so that a test can look at what is there.
+/// The verbs of [`StoreAdmin`] are never struck, so that a test can look at what is there.
 #[derive(Clone, Debug)]
 pub struct FaultyStore<S> {
     inner: S,
@@ -156,7 +156,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 }
 
-impl<S: Operator> Operator for FaultyStore<S> {
+impl<S: StoreAdmin> StoreAdmin for FaultyStore<S> {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         self.inner.inspect(key)
     }

@@ -1,6 +1,6 @@
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use crate::store::Operator;
+use crate::store::StoreAdmin;
 
 /// Gives the suite stores, and says how time passes for them.
 ///
@@ -44,7 +44,7 @@ use crate::store::Operator;
 /// ```
 pub trait Factory {
     /// The store.
-    type Store: Operator;
+    type Store: StoreAdmin;
 
     /// A handle to the records of `namespace`: the same name twice is the same records, as two processes see them.
     ///
@@ -65,7 +65,7 @@ pub trait Factory {
 impl<F, R> Factory for F
 where
     F: Fn(&str) -> R,
-    R: Future<Output: Operator>,
+    R: Future<Output: StoreAdmin>,
 {
     type Store = R::Output;
 
@@ -78,14 +78,14 @@ pub(super) type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// A factory without its type, so that the rules are compiled once and not for every store.
 pub(super) trait AnyFactory {
-    fn any_store<'a>(&'a self, namespace: &'a str) -> Local<'a, Arc<dyn Operator>>;
+    fn any_store<'a>(&'a self, namespace: &'a str) -> Local<'a, Arc<dyn StoreAdmin>>;
 
     fn any_pass(&self, time: Duration) -> Local<'_, ()>;
 }
 
 impl<F: Factory> AnyFactory for F {
-    fn any_store<'a>(&'a self, namespace: &'a str) -> Local<'a, Arc<dyn Operator>> {
-        Box::pin(async move { Arc::new(self.store(namespace).await) as Arc<dyn Operator> })
+    fn any_store<'a>(&'a self, namespace: &'a str) -> Local<'a, Arc<dyn StoreAdmin>> {
+        Box::pin(async move { Arc::new(self.store(namespace).await) as Arc<dyn StoreAdmin> })
     }
 
     fn any_pass(&self, time: Duration) -> Local<'_, ()> {

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::{
     Fingerprint, Mismatch, RecordKey, StoreError,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record,
+        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record,
         Release, Renewed, Settlement, Stats, TraceContext,
     },
 };
@@ -178,7 +178,7 @@ pub(super) fn token_claim() -> Claim {
 
 /// A store whose errors are failures of the rule.
 #[derive(Clone)]
-pub(super) struct Probe(pub(super) Arc<dyn Operator>);
+pub(super) struct Probe(pub(super) Arc<dyn StoreAdmin>);
 
 impl Probe {
     pub(super) async fn issue(&self, key: &RecordKey, life: Duration) -> Issued {

@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! The rules say what [`Store`](crate::store::Store) and [`Operator`](crate::store::Operator) promise, each in a
+//! The rules say what [`Store`](crate::store::Store) and [`StoreAdmin`](crate::store::StoreAdmin) promise, each in a
 //! namespace of its own and with random keys, so that a server can be used again and again. What they leave behind
 //! there is gone a few minutes later. Against a server a run takes a few seconds. No rule measures how fast a store
 //! is: a slow machine makes a run longer and nothing else, unless it stands still for ten seconds and more.

@@ -75,15 +75,15 @@ async fn some_never_come_back() {
 async fn the_layer_is_told_which() {
     type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
     let cases: [(&str, Adjust, bool); 9] = [
-        ("set-cookie", |layer| layer.keep_header(header::SET_COOKIE), true),
-        ("www-authenticate", |layer| layer.keep_header(header::WWW_AUTHENTICATE), true),
-        ("access-control-allow-origin", |layer| layer.keep_header(header::ACCESS_CONTROL_ALLOW_ORIGIN), true),
-        ("date", |layer| layer.keep_header(header::DATE), false),
-        ("content-length", |layer| layer.keep_header(header::CONTENT_LENGTH), false),
-        ("x-hop", |layer| layer.keep_header(HeaderName::from_static("x-hop")), false),
-        ("vary", |layer| layer.drop_header(header::VARY), false),
-        ("x-date", |layer| layer.drop_header(HeaderName::from_static("x-hop-count")), true),
-        ("set-cookie", |layer| layer.keep_header(header::SET_COOKIE).drop_header(header::SET_COOKIE), false),
+        ("set-cookie", |layer| layer.include_header(header::SET_COOKIE), true),
+        ("www-authenticate", |layer| layer.include_header(header::WWW_AUTHENTICATE), true),
+        ("access-control-allow-origin", |layer| layer.include_header(header::ACCESS_CONTROL_ALLOW_ORIGIN), true),
+        ("date", |layer| layer.include_header(header::DATE), false),
+        ("content-length", |layer| layer.include_header(header::CONTENT_LENGTH), false),
+        ("x-hop", |layer| layer.include_header(HeaderName::from_static("x-hop")), false),
+        ("vary", |layer| layer.exclude_header(header::VARY), false),
+        ("x-date", |layer| layer.exclude_header(HeaderName::from_static("x-hop-count")), true),
+        ("set-cookie", |layer| layer.include_header(header::SET_COOKIE).exclude_header(header::SET_COOKIE), false),
     ];
     for (name, adjust, kept) in cases {
         let all: Vec<_> = KEPT.iter().chain(LEFT_OUT).copied().collect();
@@ -96,7 +96,7 @@ async fn the_layer_is_told_which() {
 #[tokio::test(start_paused = true)]
 async fn each_cookie_is_a_line_of_its_own() {
     let cookies = [("set-cookie", "a=1; Path=/, or not"), ("set-cookie", "b=2")];
-    let lab = Lab::new(|layer| layer.keep_header(header::SET_COOKIE), move |_| fields(&cookies).into_response());
+    let lab = Lab::new(|layer| layer.include_header(header::SET_COOKIE), move |_| fields(&cookies).into_response());
     let first = Whole::of(lab.ask().await).await;
     let mut replay = Whole::of(lab.ask().await).await;
     assert!(replay.unmark() && replay.fields == first.fields, "{replay:?}");
@@ -106,7 +106,7 @@ async fn each_cookie_is_a_line_of_its_own() {
 async fn the_mark_has_the_name_that_it_was_given() {
     let runs = Counter::default();
     let lab = Lab::new(
-        |layer| layer.marker(HeaderName::from_static("x-again")),
+        |layer| layer.replay_header(HeaderName::from_static("x-again")),
         // A handler that asks a service like this one may pass its mark on.
         move |_| [("x-again", format!("{}", runs.next())), ("idempotent-replayed", "theirs".to_owned())],
     );

@@ -42,7 +42,7 @@ async fn a_problem_document() {
 
 #[tokio::test(start_paused = true)]
 async fn the_base_of_its_type() {
-    let refused = refused(|layer| layer.problem_base("https://example.com/errors?a=\"b\"")).await;
+    let refused = refused(|layer| layer.problem_type_base("https://example.com/errors?a=\"b\"")).await;
     let problem: serde_json::Value = serde_json::from_slice(&refused.data).unwrap();
     assert_eq!(problem["type"], "https://example.com/errors?a=\"b\"#key-reused");
 }
@@ -314,7 +314,7 @@ async fn a_renderer_sees_the_head_that_the_handler_has_had() {
 async fn an_instance_and_a_link_by_option() {
     let refused = refused(|layer| {
         layer
-            .problem_base("https://example.com/errors")
+            .problem_type_base("https://example.com/errors")
             .problem_link()
             .problem_instance(|head| Some(format!("{}#7", head.uri.path())))
     })

@@ -47,13 +47,13 @@ async fn a_mark_that_the_handler_passes_on_is_taken_off() {
 #[tokio::test(start_paused = true)]
 async fn the_default_mark_is_taken_off_wherever_it_is_not_this_layers() {
     let answer = |_| [("idempotent-replayed", "true"), ("x-replayed", "true")];
-    let without = Lab::new(IdempotencyLayer::without_marker, answer);
+    let without = Lab::new(IdempotencyLayer::without_replay_header, answer);
     for _ in 0..2 {
         let seen = Whole::of(without.ask().await).await;
         assert!(!seen.has("idempotent-replayed"), "neither sent nor kept");
         assert!(seen.has("x-replayed"), "a field as any other");
     }
-    let named = Lab::new(|layer| layer.marker(HeaderName::from_static("x-replayed")), answer);
+    let named = Lab::new(|layer| layer.replay_header(HeaderName::from_static("x-replayed")), answer);
     for replay in [false, true] {
         let seen = Whole::of(named.ask().await).await;
         assert_eq!((seen.has("idempotent-replayed"), seen.has("x-replayed")), (false, replay));
@@ -67,7 +67,7 @@ async fn the_default_mark_is_taken_off_wherever_it_is_not_this_layers() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_mark_a_replay_looks_like_the_first_answer() {
-    let lab = Lab::new(IdempotencyLayer::without_marker, |_| [("x-a", "1")]);
+    let lab = Lab::new(IdempotencyLayer::without_replay_header, |_| [("x-a", "1")]);
     let first = Whole::of(lab.ask().await).await;
     assert_eq!(Whole::of(lab.ask().await).await, first);
     assert_eq!(lab.runs.get(), 1);

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, RecordKey, StoreErrorKind,
-    store::{Operator, Record, State, Store},
+    store::{StoreAdmin, Record, State, Store},
     testing::{Fault, Faults, FaultyStore},
 };
 

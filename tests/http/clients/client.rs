@@ -48,7 +48,7 @@ enum Sender {
 }
 
 /// A request that was sent; dropped, it resets its stream.
-pub(crate) type Asked = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
+pub(crate) type ClaimRequest = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
 
 impl Client {
     pub(crate) async fn new(way: Way, site: &Site) -> Self {
@@ -67,12 +67,12 @@ impl Client {
     }
 
     /// Sends a request; it is under way even if nobody awaits its answer.
-    pub(crate) fn ask(&mut self, path: &str, key: &str, body: impl Into<Body>) -> Asked {
+    pub(crate) fn ask(&mut self, path: &str, key: &str, body: impl Into<Body>) -> ClaimRequest {
         let request = Request::post(format!("http://site{path}")).header("Host", "site").header("Idempotency-Key", key);
         self.send(request.body(body.into()).unwrap())
     }
 
-    pub(crate) fn send(&mut self, mut request: Request<Body>) -> Asked {
+    pub(crate) fn send(&mut self, mut request: Request<Body>) -> ClaimRequest {
         match &mut self.sender {
             Sender::One(sender) => {
                 *request.uri_mut() = request.uri().path().parse().unwrap();

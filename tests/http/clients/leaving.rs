@@ -59,11 +59,11 @@ async fn during_the_handler_its_work_goes_on() {
         site.ran(1).await;
         client.leave(asked);
         site.in_hand(0).await;
-        assert_eq!(site.leftovers.count(), 1, "{way:?}");
+        assert_eq!(site.background_tasks.count(), 1, "{way:?}");
         let early = ask(way, &site, "/gated", "k", "body").await;
         assert_eq!((early.status.as_u16(), early.problem().as_str()), (409, "request-in-progress"));
         site.gate.add_permits(1);
-        within("the leftover's end", site.leftovers.drained()).await;
+        within("the background task's end", site.background_tasks.wait()).await;
         let retry = ask(way, &site, "/gated", "k", "body").await;
         assert_eq!((retry, site.runs(), site.were_dropped()), (Seen::replay(200, "run 1, attempt 1"), 1, 0), "{way:?}");
     }
@@ -77,23 +77,23 @@ async fn one_stream_that_is_reset_leaves_the_others_alone() {
     site.ran(2).await;
     drop(one);
     site.in_hand(1).await;
-    assert_eq!(site.leftovers.count(), 1);
+    assert_eq!(site.background_tasks.count(), 1);
     site.gate.add_permits(2);
     assert_eq!(within("the other's answer", other).await.unwrap().status(), 200);
-    within("the leftover's end", site.leftovers.drained()).await;
+    within("the background task's end", site.background_tasks.wait()).await;
     assert_eq!(site.record("/gated", "one").await, Some((State::Settled, true)));
 }
 
 #[tokio::test]
 async fn attached_work_is_dropped_and_its_claim_lapses() {
     for way in Way::ALL {
-        let site = Site::new(|layer| layer.attached().lease(Duration::from_millis(300))).await;
+        let site = Site::new(|layer| layer.cancel_on_disconnect().lease(Duration::from_millis(300))).await;
         let mut client = Client::new(way, &site).await;
         let asked = client.ask("/gated", "k", "body");
         site.ran(1).await;
         client.leave(asked);
         site.dropped(1).await;
-        assert_eq!((site.leftovers.count(), site.record("/gated", "k").await), (0, Some((State::Running, false))));
+        assert_eq!((site.background_tasks.count(), site.record("/gated", "k").await), (0, Some((State::Running, false))));
         site.gate.add_permits(1);
         let retry = within("the lease's end", async {
             loop {
@@ -120,7 +120,7 @@ async fn waiting_for_another_it_leaves_nothing_behind() {
         site.in_hand(2).await;
         waiter.leave(waiting);
         site.in_hand(1).await;
-        assert_eq!(site.leftovers.count(), 0, "{way:?}");
+        assert_eq!(site.background_tasks.count(), 0, "{way:?}");
         let other = tokio::spawn({
             let site = site.clone();
             async move { ask(way, &site, "/gated", "k", "body").await }
@@ -129,6 +129,6 @@ async fn waiting_for_another_it_leaves_nothing_behind() {
         site.gate.add_permits(1);
         assert_eq!(within("the first answer", running).await.unwrap().status(), 200);
         assert_eq!(other.await.unwrap(), Seen::replay(200, "run 1, attempt 1"), "who stays gets it");
-        assert_eq!((site.runs(), site.leftovers.count()), (1, 0));
+        assert_eq!((site.runs(), site.background_tasks.count()), (1, 0));
     }
 }

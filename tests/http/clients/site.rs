@@ -24,8 +24,8 @@ use tokio::{
     time::timeout,
 };
 use tower_idempotency::{
-    IdempotencyLayer, Leftovers, MemoryStore, Operation, RecordKey,
-    store::{Operator, State},
+    IdempotencyLayer, BackgroundTasks, MemoryStore, Operation, RecordKey,
+    store::{StoreAdmin, State},
 };
 
 use crate::common::frames::Frames;
@@ -41,7 +41,7 @@ pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) store: MemoryStore,
-    pub(crate) leftovers: Leftovers,
+    pub(crate) background_tasks: BackgroundTasks,
     /// Lets this many handlers of `/gated` go on.
     pub(crate) gate: Arc<Semaphore>,
     seen: Arc<Seen>,
@@ -64,11 +64,11 @@ impl Site {
         let site = Self {
             address: listener.local_addr().unwrap(),
             store: MemoryStore::new(),
-            leftovers: Leftovers::new(),
+            background_tasks: BackgroundTasks::new(),
             gate: Arc::new(Semaphore::new(0)),
             seen: Arc::default(),
         };
-        let layer = IdempotencyLayer::new(site.store.clone()).leftovers(site.leftovers.clone());
+        let layer = IdempotencyLayer::new(site.store.clone()).background_tasks(site.background_tasks.clone());
         let app = site.routes().layer(adjust(layer));
         let seen = site.seen.clone();
         let app = app.layer(from_fn(move |request: Request, next: Next| {

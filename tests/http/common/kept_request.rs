@@ -8,12 +8,12 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, RecordKey,
-    store::{Filter, Operator, State},
+    store::{Filter, StoreAdmin, State},
 };
 
 /// It is there while the request runs, after it has settled, and with the body of the next try after a release; and it
 /// is not there unless it was asked for.
-pub(crate) async fn the_request_is_kept_where_asked_for<S: Operator + Clone>(store: S) {
+pub(crate) async fn the_request_is_kept_where_asked_for<S: StoreAdmin + Clone>(store: S) {
     let layer = IdempotencyLayer::new(store.clone()).route("orders");
     let every_byte: Bytes = (0..=u8::MAX).collect();
     for (layer, name, kept) in [(layer.clone().keep_request(), "kept", true), (layer, "not", false)] {
@@ -48,7 +48,7 @@ pub(crate) async fn the_request_is_kept_where_asked_for<S: Operator + Clone>(sto
 }
 
 /// A body that is longer than the limit is refused, and nothing of it is kept.
-pub(crate) async fn a_request_past_the_limit_is_not_kept<S: Operator + Clone>(store: S) {
+pub(crate) async fn a_request_past_the_limit_is_not_kept<S: StoreAdmin + Clone>(store: S) {
     let layer = IdempotencyLayer::new(store.clone()).route("limited").keep_request().request_limit(16);
     let handler = service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::empty())));
     let request = Request::post("/limited").header("Idempotency-Key", "long").body(Body::from("x".repeat(17))).unwrap();

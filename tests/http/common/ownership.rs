@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, Keep, Operation, Policy, RecordKey, ResponseBody, Secret,
-    store::{Operator, State},
+    store::{StoreAdmin, State},
 };
 
 /// What the handler does before it answers.
@@ -69,7 +69,7 @@ where
     Received { status, problem: problem.map(|(_, name)| name.to_owned()), text }
 }
 
-fn layer<S: Operator>(store: S) -> IdempotencyLayer {
+fn layer<S: StoreAdmin>(store: S) -> IdempotencyLayer {
     IdempotencyLayer::new(store).route("orders")
 }
 
@@ -81,7 +81,7 @@ fn record_key(key: &str) -> RecordKey {
 /// more than that it is another caller's.
 async fn a_released_key_belongs_to_its_caller<S, F>(connect: impl Fn() -> F)
 where
-    S: Operator + Clone,
+    S: StoreAdmin + Clone,
     F: Future<Output = S>,
 {
     let cases = [("failed", 500), ("refused", 400), ("forbidden", 403)];
@@ -112,7 +112,7 @@ where
 /// A request without credentials leaves its key to anybody, as the next attempt of one operation, after a restart too.
 async fn a_released_key_of_nobody_is_free_for_anybody<S, F>(connect: impl Fn() -> F)
 where
-    S: Operator + Clone,
+    S: StoreAdmin + Clone,
     F: Future<Output = S>,
 {
     let first = send(&layer(connect().await), "nobodys", None, "one", 500, ChildKey).await;
@@ -128,7 +128,7 @@ where
 /// rotated; two callers with the same key have different ones.
 async fn child_keys_outlive_a_restart<S, F>(connect: impl Fn() -> F)
 where
-    S: Operator + Clone,
+    S: StoreAdmin + Clone,
     F: Future<Output = S>,
 {
     let secret = |byte: u8| Secret::new([byte; 32]).unwrap();
@@ -161,7 +161,7 @@ where
 }
 
 /// An answer that says that nothing began leaves no trace: not in the count, not in the owner's way.
-async fn answers_that_say_that_nothing_began_undo_the_attempt<S: Operator + Clone>(store: S) {
+async fn answers_that_say_that_nothing_began_undo_the_attempt<S: StoreAdmin + Clone>(store: S) {
     let layer = layer(store.clone());
     for status in [401, 407, 429] {
         let key = format!("undone-{status}");
@@ -177,7 +177,7 @@ async fn answers_that_say_that_nothing_began_undo_the_attempt<S: Operator + Clon
 }
 
 /// The caller that an undone attempt brought along is gone with it.
-async fn an_undone_attempt_takes_its_caller_along<S: Operator + Clone>(store: S) {
+async fn an_undone_attempt_takes_its_caller_along<S: StoreAdmin + Clone>(store: S) {
     let layer = layer(store);
     assert_eq!(send(&layer, "passing", None, "one", 500, Nothing).await.text, "1 ");
     assert_eq!(send(&layer, "passing", Some("bob"), "one", 429, Nothing).await.text, "2 ");
@@ -185,7 +185,7 @@ async fn an_undone_attempt_takes_its_caller_along<S: Operator + Clone>(store: S)
 }
 
 /// Once another service may know of the operation, an attempt counts.
-async fn an_attempt_that_began_is_released_and_not_undone<S: Operator + Clone>(store: S) {
+async fn an_attempt_that_began_is_released_and_not_undone<S: StoreAdmin + Clone>(store: S) {
     let layer = layer(store.clone());
     assert_eq!(send(&layer, "began", Some("ann"), "one", 429, ChildKey).await.status, 429);
     let record = store.inspect(&record_key("began")).await.unwrap().unwrap();
@@ -193,7 +193,7 @@ async fn an_attempt_that_began_is_released_and_not_undone<S: Operator + Clone>(s
 }
 
 /// A policy that keeps everything keeps these answers, unless they ask somebody without credentials to prove who it is.
-async fn what_keeps_everything_keeps_refusals<S: Operator + Clone>(store: S) {
+async fn what_keeps_everything_keeps_refusals<S: StoreAdmin + Clone>(store: S) {
     let everything = layer(store.clone()).keep(Keep::Everything);
     let at_most_once = layer(store).policy(Policy::at_most_once());
     for (layer, name) in [(everything, "kept"), (at_most_once, "once")] {
@@ -217,7 +217,7 @@ async fn what_keeps_everything_keeps_refusals<S: Operator + Clone>(store: S) {
 /// fixed: it takes a namespace, or a database, of its own.
 pub(crate) async fn whose_key_it_is<S, F>(connect: impl Fn() -> F)
 where
-    S: Operator + Clone,
+    S: StoreAdmin + Clone,
     F: Future<Output = S>,
 {
     a_released_key_belongs_to_its_caller(&connect).await;

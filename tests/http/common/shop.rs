@@ -11,8 +11,8 @@ use http_body_util::{BodyExt, Full};
 use tokio::{task::yield_now, time::Instant};
 use tower::{Layer, Service, service_fn, util::BoxCloneService};
 use tower_idempotency::{
-    IdempotencyLayer, Leftovers, MemoryStore, Operation, RecordKey, RequestBody, ResponseBody,
-    store::{Operator, Record},
+    IdempotencyLayer, BackgroundTasks, MemoryStore, Operation, RecordKey, RequestBody, ResponseBody,
+    store::{StoreAdmin, Record},
     testing::{Faults, FaultyStore},
 };
 
@@ -83,7 +83,7 @@ impl Runs {
 pub struct Shop {
     pub store: MemoryStore,
     pub faults: Faults,
-    pub leftovers: Leftovers,
+    pub background_tasks: BackgroundTasks,
     waiting: Arc<()>,
     pub runs: Runs,
     pub service: Shopper,
@@ -111,17 +111,17 @@ impl Shop {
         let store = MemoryStore::new();
         let struck = FaultyStore::new(store.clone());
         let faults = struck.faults();
-        let leftovers = Leftovers::new();
+        let background_tasks = BackgroundTasks::new();
         let waiting = Arc::new(());
         let way = Wire { store: struck, far: over_a_wire, waiting: waiting.clone() };
-        let layer = IdempotencyLayer::new(way).leftovers(leftovers.clone()).store_timeout(STORE_TIMEOUT).lease(LEASE);
+        let layer = IdempotencyLayer::new(way).background_tasks(background_tasks.clone()).store_timeout(STORE_TIMEOUT).lease(LEASE);
         let layer = adjust(layer);
         let service = service_fn(move |request| {
             let answer = handler(request);
             async move { Ok(answer.await) }
         });
         let service = BoxCloneService::new(layer.layer(service));
-        Self { store, faults, leftovers, waiting, runs: Runs::default(), service }
+        Self { store, faults, background_tasks, waiting, runs: Runs::default(), service }
     }
 
     pub fn call(&self) -> impl Future<Output = Answer> + Send + Unpin + use<> {

@@ -6,12 +6,12 @@ use axum::body::Body;
 use http::{Request, Response, header::RETRY_AFTER};
 use tokio::time::sleep;
 use tower::{Layer, Service, ServiceExt, service_fn};
-use tower_idempotency::{IdempotencyLayer, Policy, RecordKey, RequestBody, store::Operator};
+use tower_idempotency::{IdempotencyLayer, Policy, RecordKey, RequestBody, store::StoreAdmin};
 
 const WINDOW: Duration = Duration::from_secs(2);
 
 /// A handler that takes its time, behind the policy.
-fn route<S: Operator + Clone>(
+fn route<S: StoreAdmin + Clone>(
     store: &S,
     name: &'static str,
     policy: Policy,
@@ -34,7 +34,7 @@ async fn ask<R>(
 }
 
 /// A window refuses any content until it is over, and a request that has ended under `one_at_a_time` is not remembered.
-pub(crate) async fn windows_hold_and_end<S: Operator + Clone>(store: S) {
+pub(crate) async fn windows_hold_and_end<S: StoreAdmin + Clone>(store: S) {
     let window = route(&store, "window", Policy::window(WINDOW));
     assert_eq!(ask(&window, "one").await, (200, None));
     for content in ["one", "two"] {

@@ -6,7 +6,7 @@ use axum::{Router, body::Body, http::Request, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, StoreErrorKind, StoreVerb, TokenLayer, Tokens, scope,
-    store::{Filter, Operator, State},
+    store::{Filter, StoreAdmin, State},
     testing::FaultyStore,
 };
 
@@ -27,7 +27,7 @@ fn shop(adjust: impl FnOnce(TokenLayer) -> TokenLayer) -> (FaultyStore<MemorySto
 async fn a_store_that_fails() {
     let (store, shop) = shop(|layer| layer);
     let faults = store.faults();
-    let tokens = shop.tokens.clone().life(2 * MINUTE);
+    let tokens = shop.tokens.clone().lifetime(2 * MINUTE);
     let token = tokens.issue("order", None).await.unwrap();
     faults.on(StoreVerb::Claim).once().after_effect().fail(StoreErrorKind::Unavailable);
     assert_eq!(shop.submit(token.as_str(), None, "").await.problem(), "store-unavailable");

@@ -54,7 +54,7 @@ async fn a_page_and_its_form_on_one_route() {
 
 #[tokio::test]
 async fn a_route_that_issues() {
-    let checkout = Tokens::new(MemoryStore::new()).life(Duration::from_millis(1500)).layer("checkout");
+    let checkout = Tokens::new(MemoryStore::new()).lifetime(Duration::from_millis(1500)).layer("checkout");
     let app: Router = Router::new()
         .route("/token", checkout.clone().endpoint())
         .route("/checkout", post(|| async { StatusCode::CREATED }).layer(checkout));

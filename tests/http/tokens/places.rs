@@ -136,7 +136,7 @@ async fn uploads_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_breaks_or_stands_still_behind_its_token_gives_it_back() {
-    let tokens = tokens(Arc::new(MemoryStore::new()), Kind::Stored).life(Duration::from_secs(3600));
+    let tokens = tokens(Arc::new(MemoryStore::new()), Kind::Stored).lifetime(Duration::from_secs(3600));
     // It answers 2xx whatever it could read.
     let handler = |body: Body| async { (StatusCode::CREATED, format!("{}", body.collect().await.is_ok())) };
     let layer = tokens.layer("upload").multipart_prefix(1000);

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tower::ServiceExt;
 use tower_idempotency::{
     IssueError, OnDuplicate, Refusal, StoreErrorKind, StoreVerb, TokenIssuer, TokenLayer, scope,
-    store::Operator,
+    store::StoreAdmin,
     testing::{Faults, FaultyStore},
 };
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sqlx::AssertSqlSafe;
-use tower_idempotency::store::Operator;
+use tower_idempotency::store::StoreAdmin;
 
 use crate::database_server::Server;
 
@@ -18,7 +18,7 @@ pub(crate) fn mariadb() -> Server {
 }
 
 #[cfg(feature = "postgres")]
-pub(crate) async fn on_postgres(server: &Server, name: &str) -> Arc<dyn Operator> {
+pub(crate) async fn on_postgres(server: &Server, name: &str) -> Arc<dyn StoreAdmin> {
     let url = |database: &str| format!("postgres://tests@127.0.0.1:{}/{database}", server.port());
     // A pool tries again while the server starts up.
     let admin = sqlx::PgPool::connect(&url("postgres")).await.unwrap();
@@ -29,7 +29,7 @@ pub(crate) async fn on_postgres(server: &Server, name: &str) -> Arc<dyn Operator
 }
 
 #[cfg(feature = "mysql")]
-pub(crate) async fn on_mariadb(server: &Server, name: &str) -> Arc<dyn Operator> {
+pub(crate) async fn on_mariadb(server: &Server, name: &str) -> Arc<dyn StoreAdmin> {
     let url = |database: &str| format!("mysql://root@127.0.0.1:{}/{database}", server.port());
     let admin = sqlx::MySqlPool::connect(&url("")).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(create(name))).execute(&admin).await.unwrap();

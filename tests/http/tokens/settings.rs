@@ -17,7 +17,7 @@ use tower::ServiceExt;
 use tower_idempotency::{
     AfterCrash, MemoryStore, OnDuplicate, Operation, Policy, TokenIssuer, TokenLayer, Tokens, WhileRunning,
     fingerprint,
-    store::{Filter, Operator},
+    store::{Filter, StoreAdmin},
 };
 
 use crate::{
@@ -72,7 +72,7 @@ impl Slow {
 #[tokio::test(start_paused = true)]
 async fn the_fields_of_a_replay() {
     let shop = shop(|layer| {
-        replaying(layer).marker(name("x-again")).completed_header(name("x-completed")).expires_header(name("x-expires"))
+        replaying(layer).replay_header(name("x-again")).completed_header(name("x-completed")).expires_header(name("x-expires"))
     });
     let token = shop.token(None).await;
     let (_, first) = shop.send_for_headers(submission(&token, "tea")).await;
@@ -86,7 +86,7 @@ async fn the_fields_of_a_replay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replay_without_a_mark() {
-    let shop = shop(|layer| replaying(layer).without_marker());
+    let shop = shop(|layer| replaying(layer).without_replay_header());
     let token = shop.token(None).await;
     for _ in 0..2 {
         assert_eq!(shop.submit(&token, None, "tea").await, Seen::first(201, "run 1"));
@@ -95,7 +95,7 @@ async fn a_replay_without_a_mark() {
 
 #[tokio::test(start_paused = true)]
 async fn the_fields_that_are_kept() {
-    let slow = Slow::new(|layer| replaying(layer).keep_header(name("set-cookie")).drop_header(name("x-trace")));
+    let slow = Slow::new(|layer| replaying(layer).include_header(name("set-cookie")).exclude_header(name("x-trace")));
     let token = slow.token().await;
     assert!(slow.submit(&token, 0).await.headers().contains_key("x-trace"));
     let replay = slow.submit(&token, 0).await;
@@ -106,7 +106,7 @@ async fn the_fields_that_are_kept() {
 async fn the_words_of_a_refusal() {
     let shop = shop(|layer| {
         let instance = |head: &axum::http::request::Parts| Some(format!("urn:path:{}", head.uri.path()));
-        layer.sdk_hints().problem_base("https://shop.example/problems").problem_link().problem_instance(instance)
+        layer.sdk_hints().problem_type_base("https://shop.example/problems").problem_link().problem_instance(instance)
     });
     let token = shop.token(None).await;
     assert_eq!(shop.submit(&token, None, "").await.status, 201);
@@ -148,7 +148,7 @@ async fn work_that_is_dropped_with_its_client() {
     for (after_crash, expected) in
         [(AfterCrash::RunAgain, Ok("attempt 2")), (AfterCrash::Never, Err("outcome-unknown"))]
     {
-        let slow = Slow::new(|layer| layer.attached().lease(LEASE).after_crash(after_crash));
+        let slow = Slow::new(|layer| layer.cancel_on_disconnect().lease(LEASE).after_crash(after_crash));
         let token = slow.token().await;
         assert!(timeout(SECOND, slow.submit(&token, 10)).await.is_err(), "the client leaves");
         sleep(LEASE).await;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, advance, sleep};
 use tower::ServiceExt;
 #[cfg(feature = "signed-tokens")]
 use tower_idempotency::SigningKeys;
-use tower_idempotency::{Operation, TokenLayer, Tokens, scope, store::Operator};
+use tower_idempotency::{Operation, TokenLayer, Tokens, scope, store::StoreAdmin};
 
 use crate::common::{Counter, Seen, see};
 
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 /// A store, and how time passes for it.
 #[derive(Clone)]
 pub(crate) struct Lab {
-    pub(crate) store: Arc<dyn Operator>,
+    pub(crate) store: Arc<dyn StoreAdmin>,
     pub(crate) kind: Kind,
     /// Tokio's time stands still, and is the store's.
     pub(crate) paused: bool,
@@ -53,7 +53,7 @@ impl Lab {
     }
 }
 
-pub(crate) fn tokens(store: Arc<dyn Operator>, kind: Kind) -> Tokens {
+pub(crate) fn tokens(store: Arc<dyn StoreAdmin>, kind: Kind) -> Tokens {
     let tokens = match kind {
         Kind::Stored => Tokens::new(store),
         #[cfg(feature = "signed-tokens")]
@@ -62,7 +62,7 @@ pub(crate) fn tokens(store: Arc<dyn Operator>, kind: Kind) -> Tokens {
             Tokens::signed(store, SigningKeys::new([7; 32]).unwrap()).clock(move || clock() + began.elapsed())
         }
     };
-    tokens.life(LIFE)
+    tokens.lifetime(LIFE)
 }
 
 /// The same for all shops of a test.

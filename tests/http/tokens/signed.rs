@@ -11,7 +11,7 @@ use std::{
 use axum::http::HeaderName;
 use tower_idempotency::{
     MemoryStore, OnDuplicate, SigningKeys, StoreErrorKind, StoreVerb, TokenLayer, Tokens,
-    store::{Filter, Operator, Record, State},
+    store::{Filter, StoreAdmin, Record, State},
     testing::{FaultyStore, ManualClock},
 };
 
@@ -27,7 +27,7 @@ const LIFE: Duration = Duration::from_secs(300);
 fn process(store: &Arc<MemoryStore>, keys: SigningKeys, offset: i64, clock: &ManualClock) -> Tokens {
     let clock = clock.clone();
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now().saturating_add_signed(offset));
-    Tokens::signed(store.clone(), keys).life(LIFE).clock_skew(SKEW).clock(now)
+    Tokens::signed(store.clone(), keys).lifetime(LIFE).clock_skew(SKEW).clock(now)
 }
 
 fn keys() -> SigningKeys {
@@ -146,7 +146,7 @@ impl Settable {
                 SystemTime::UNIX_EPOCH + wall
             }
         };
-        let tokens = Tokens::signed(lab.store.clone(), keys()).life(LIFE).clock_skew(SKEW).clock(now);
+        let tokens = Tokens::signed(lab.store.clone(), keys()).lifetime(LIFE).clock_skew(SKEW).clock(now);
         Self { shop: Shop::new(tokens, |layer| layer), wall, lab }
     }
 
@@ -253,7 +253,7 @@ async fn it_is_remembered_for_half_a_minute_beyond_its_life_at_least() {
     let lab = Lab::new();
     let clock = lab.clock.clone();
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now());
-    let tokens = Tokens::signed(lab.store.clone(), keys()).life(LIFE).clock_skew(Duration::ZERO).clock(now);
+    let tokens = Tokens::signed(lab.store.clone(), keys()).lifetime(LIFE).clock_skew(Duration::ZERO).clock(now);
     let shop = Shop::new(tokens, |layer| layer);
     let token = shop.token(None).await;
     assert_eq!(shop.submit(&token, None, "").await.status, 201);

@@ -9,7 +9,7 @@ use std::{
 use tower_idempotency::RedisStore;
 #[cfg(feature = "sqlite")]
 use tower_idempotency::SqliteStore;
-use tower_idempotency::{MemoryStore, store::Operator};
+use tower_idempotency::{MemoryStore, store::StoreAdmin};
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 use crate::tokens::servers;
@@ -116,7 +116,7 @@ macro_rules! in_turn {
 }
 
 /// A store, what has to live as long as it, and whether Tokio's time is its own.
-struct Place(Arc<dyn Operator>, #[allow(dead_code)] Box<dyn Send>, bool);
+struct Place(Arc<dyn StoreAdmin>, #[allow(dead_code)] Box<dyn Send>, bool);
 
 async fn on<F>(place: impl Future<Output = Place>, kind: Kind, rule: impl FnOnce(Lab) -> F)
 where

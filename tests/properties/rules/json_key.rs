@@ -47,7 +47,7 @@ pub fn any_body(body: &[u8]) {
         let expected = match &read {
             Read::Key(key) => Told::of(key),
             Read::Absent => Told::Missing,
-            Read::NotJson | Read::NoKey => Told::Invalid,
+            Read::NotJson | Read::Rejected => Told::Invalid,
         };
         assert!(told == expected || (told == Told::Invalid && !is_json), "{pointer}: {told:?}, read {read:?}");
     }
@@ -58,7 +58,7 @@ enum Read {
     NotJson,
     Absent,
     /// Repeated on the way, or neither a string nor an integer.
-    NoKey,
+    Rejected,
     Key(String),
 }
 
@@ -82,7 +82,7 @@ fn follow(text: &str, way: &[&str]) -> serde_json::Result<Read> {
     match named[..] {
         [] => Ok(Read::Absent),
         [one] => follow(one.get(), rest),
-        _ => Ok(Read::NoKey),
+        _ => Ok(Read::Rejected),
     }
 }
 
@@ -92,7 +92,7 @@ fn value(text: &str) -> serde_json::Result<Read> {
     }
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_integer = digits.chars().all(|digit| digit.is_ascii_digit()) && text != "-0";
-    Ok(if is_integer { Read::Key(text.to_owned()) } else { Read::NoKey })
+    Ok(if is_integer { Read::Key(text.to_owned()) } else { Read::Rejected })
 }
 
 /// The members of an object, repeated ones too.

@@ -27,10 +27,10 @@ const AT_ONCE: usize = 6;
 
 /// When a request was made.
 #[derive(Clone, Copy)]
-struct Asked(Duration);
+struct ClaimRequest(Duration);
 
 /// An effect: when, of which operation, and which execution of all that there are.
-async fn pay(State(log): State<Arc<Log>>, Extension(Asked(asked)): Extension<Asked>, operation: Operation) -> String {
+async fn pay(State(log): State<Arc<Log>>, Extension(ClaimRequest(asked)): Extension<ClaimRequest>, operation: Operation) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let execution = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
     log.line(&["effect", operation.key(), &execution, &operation.attempt().to_string(), &millis(asked)]);
@@ -101,7 +101,7 @@ async fn ask(app: Router, log: Arc<Log>, key: String) {
     loop {
         let asked = now();
         let mut request = Request::post("/pay").header("Idempotency-Key", &key).body(Body::empty()).unwrap();
-        request.extensions_mut().insert(Asked(asked));
+        request.extensions_mut().insert(ClaimRequest(asked));
         let answer = app.clone().oneshot(request).await.unwrap();
         let status = answer.status();
         if status.is_success() {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use tower_idempotency::{
     RecordKey,
     store::{
-        Claimant, Cursor, Filter, Finished, Operator, Page, Record, Release, Settlement, State, Stats, StoreFuture,
+        Claimant, Cursor, Filter, Finished, StoreAdmin, Page, Record, Release, Settlement, State, Stats, StoreFuture,
     },
 };
 
@@ -11,7 +11,7 @@ use super::{Broken, Bug, at_once};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-impl Operator for Broken {
+impl StoreAdmin for Broken {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         let mut record = at_once(self.model.inspect(&self.key(key)));
         if let Some(record) = &mut record {

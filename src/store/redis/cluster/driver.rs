@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::store::redis::{
-    error::Trouble,
+    error::CommandError,
     link::Limits,
     silence::{Answers, PATIENCE},
     slot,
@@ -40,7 +40,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) async fn start(client: ClusterClient, limits: Limits) -> Result<Arc<Self>, Trouble> {
+    pub(super) async fn start(client: ClusterClient, limits: Limits) -> Result<Arc<Self>, CommandError> {
         let live = watch::Sender::new(connect(&client, config(limits), limits).await?);
         let by_slots = (0..PARTS).map(|_| Answers::default()).collect();
         let (answers, replacing) = (Answers::default(), Arc::default());
@@ -61,11 +61,11 @@ impl Driver {
         name: Option<&[u8]>,
         mut live: watch::Receiver<ClusterConnection>,
         answer: impl Future<Output = Result<T, RedisError>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, CommandError> {
         let replaced = async { drop(live.changed().await) };
         let part = name.and_then(|name| self.by_slots.get(usize::from(slot::of(name) / (SLOTS / PARTS))));
         let answer = part.unwrap_or(&self.answers).wait(self.limits.command, answer, replaced, || self.replace()).await;
-        if matches!(answer, Err(Trouble::NoAnswer)) {
+        if matches!(answer, Err(CommandError::NoAnswer)) {
             self.replace();
         }
         answer
@@ -90,10 +90,10 @@ pub(super) async fn connect(
     client: &ClusterClient,
     config: ClusterConfig,
     limits: Limits,
-) -> Result<ClusterConnection, Trouble> {
+) -> Result<ClusterConnection, CommandError> {
     match timeout(limits.connect, client.get_async_connection_with_config(config)).await {
-        Ok(connected) => connected.map_err(Trouble::Unsent),
-        Err(_) => Err(Trouble::NoConnection),
+        Ok(connected) => connected.map_err(CommandError::Unsent),
+        Err(_) => Err(CommandError::NoConnection),
     }
 }
 

@@ -12,10 +12,10 @@ use redis::{
 use tokio::time::timeout;
 
 use super::driver::{config, connect};
-use crate::store::redis::{error::Trouble, line::lent, link::Limits};
+use crate::store::redis::{error::CommandError, line::lent, link::Limits};
 
 /// Hears what is published in the slots of a cluster, on connections of its own.
-pub(in crate::store::redis) struct Ears {
+pub(in crate::store::redis) struct Subscriber {
     client: ClusterClient,
     config: ClusterConfig,
     limits: Limits,
@@ -35,7 +35,7 @@ impl Heard {
     }
 }
 
-impl Ears {
+impl Subscriber {
     pub(in crate::store::redis) fn new(
         client: ClusterClient,
         limits: Limits,
@@ -52,7 +52,7 @@ impl Ears {
     /// Subscribes to a channel, once; the driver does so again if a connection breaks or the slot moves.
     ///
     /// Nobody waits here for a server that somebody else's channel is on, nor loses what is heard if he gives up.
-    pub(in crate::store::redis) async fn listen(&self, channel: &[u8]) -> Result<(), Trouble> {
+    pub(in crate::store::redis) async fn listen(&self, channel: &[u8]) -> Result<(), CommandError> {
         let mut heard = self.connected().await?;
         if heard.channels().contains(channel) {
             return Ok(());
@@ -61,13 +61,13 @@ impl Ears {
         match subscribed {
             Ok(()) => drop(heard.channels().insert(channel.to_owned())),
             // A server that is slow says nothing about the connections to the others.
-            Err(Trouble::NoAnswer) => {}
+            Err(CommandError::NoAnswer) => {}
             Err(_) => self.give_up(&heard).await,
         }
         subscribed
     }
 
-    async fn connected(&self) -> Result<Heard, Trouble> {
+    async fn connected(&self) -> Result<Heard, CommandError> {
         let mut heard = self.heard.lock().await;
         if let Some(heard) = &*heard {
             return Ok(heard.clone());

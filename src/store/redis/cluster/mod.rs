@@ -10,11 +10,11 @@ use redis::{
     cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
 };
 
-pub(super) use self::ears::Ears;
+pub(super) use self::ears::Subscriber;
 
 use self::driver::Driver;
 use super::{
-    error::Trouble,
+    error::CommandError,
     line::{Node, said},
     link::Limits,
 };
@@ -23,47 +23,47 @@ use super::{
 pub(super) struct Cluster(Arc<Driver>);
 
 impl Cluster {
-    pub(super) async fn connect(client: ClusterClient, limits: Limits) -> Result<Self, Trouble> {
+    pub(super) async fn connect(client: ClusterClient, limits: Limits) -> Result<Self, CommandError> {
         Driver::start(client, limits).await.map(Self)
     }
 
-    pub(super) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
+    pub(super) async fn command(&self, command: &Cmd) -> Result<Value, CommandError> {
         let (mut connection, live) = self.0.live();
         settled(self.0.answered(name(command), live, connection.req_packed_command(command)).await)
     }
 
     /// All commands go to the server that has the first key.
-    pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, Trouble> {
+    pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, CommandError> {
         let (mut connection, live) = self.0.live();
         // Whoever sent several commands may yet send them one by one, so it is left open what this comes to.
         let name = pipeline.cmd_iter().next().and_then(name);
         self.0.answered(name, live, connection.req_packed_commands(pipeline, skip, keep)).await
     }
 
-    pub(super) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, Trouble> {
+    pub(super) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, CommandError> {
         let (mut connection, live) = self.0.live();
         let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(at(node)));
         settled(self.0.answered(None, live, answer).await)
     }
 
-    pub(super) async fn pipeline_at(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+    pub(super) async fn pipeline_at(&self, node: &Node, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
         let (mut connection, live) = self.0.live();
         let answers = connection.route_pipeline(pipeline.clone(), 0, pipeline.len(), at(node));
         settled(self.0.answered(None, live, answers).await)
     }
 
     /// The servers that have slots, in the order of their addresses.
-    pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, Trouble> {
+    pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
         let mut command = redis::cmd("CLUSTER");
         command.arg("SLOTS");
         let (mut connection, live) = self.0.live();
         let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
         let answer = settled(self.0.answered(None, live, connection.route_command(command, anywhere)).await)?;
-        let Value::Array(ranges) = said(answer)? else { return Err(Trouble::Odd) };
+        let Value::Array(ranges) = said(answer)? else { return Err(CommandError::Odd) };
         let mut masters: Vec<_> = ranges.iter().map(master).collect();
         masters.sort_unstable();
         masters.dedup();
-        if masters.is_empty() || masters.contains(&None) { Err(Trouble::Odd) } else { Ok(masters) }
+        if masters.is_empty() || masters.contains(&None) { Err(CommandError::Odd) } else { Ok(masters) }
     }
 }
 
@@ -91,9 +91,9 @@ fn at((host, port): &Node) -> SingleNodeRoutingInfo {
 }
 
 /// The driver has gone after the key as often as it does; that passes.
-fn settled<T>(answer: Result<T, Trouble>) -> Result<T, Trouble> {
+fn settled<T>(answer: Result<T, CommandError>) -> Result<T, CommandError> {
     answer.map_err(|trouble| match trouble {
-        Trouble::Failed(error) if is_moving(&error) => Trouble::Moving(error),
+        CommandError::Failed(error) if is_moving(&error) => CommandError::Moving(error),
         other => other,
     })
 }

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{Link, Live};
-use crate::store::redis::error::Trouble;
+use crate::store::redis::error::CommandError;
 
 /// After so long without an answer, another server may be the master by now, and the former one may be back and not know.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ impl Heard {
 
 impl Link {
     /// The connection. The sentinels are asked first if nothing was answered on it for a second.
-    pub(super) async fn confirmed(self: &Arc<Self>) -> Result<Live, Trouble> {
+    pub(super) async fn confirmed(self: &Arc<Self>) -> Result<Live, CommandError> {
         if self.source.is_watched() && self.heard.is_long_ago() {
             Box::pin(self.confirm()).await;
         }

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{Link, Live, jitter};
-use crate::store::redis::error::Trouble;
+use crate::store::redis::error::CommandError;
 
 /// The pause after a first failed try to connect; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -34,7 +34,7 @@ pub(super) struct Dial {
 }
 
 impl Link {
-    pub(super) async fn connect(self: &Arc<Self>) -> Result<Live, Trouble> {
+    pub(super) async fn connect(self: &Arc<Self>) -> Result<Live, CommandError> {
         let before = self.tries.load(Relaxed);
         let dial = Arc::clone(&self.dial).lock_owned().await;
         if let Some(live) = self.live() {
@@ -43,12 +43,12 @@ impl Link {
         if self.tries.load(Relaxed) > before
             && let Some(error) = dial.error.clone()
         {
-            return Err(Trouble::Unsent(error));
+            return Err(CommandError::Unsent(error));
         }
         // A task of its own goes on if its caller gives up: callers in a hurry could otherwise never come through.
         match tokio::spawn(Arc::clone(self).begin(dial)).await {
-            Ok(connected) => connected.map_err(Trouble::Unsent),
-            Err(_) => Err(Trouble::NoConnection),
+            Ok(connected) => connected.map_err(CommandError::Unsent),
+            Err(_) => Err(CommandError::NoConnection),
         }
     }
 

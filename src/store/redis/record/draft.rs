@@ -5,7 +5,7 @@ use crate::value::{Binding, Claim, Claimant, Granted, Issue, State};
 use super::{AT_MOST_ONCE, CALLER_IS_NEW, CREATED, FOREVER, TAKEOVER, VERSION, code, parts::Parts};
 
 /// A record to be written, in the parts between which the scripts put what only the server knows.
-pub(in crate::store::redis) struct Draft {
+pub(in crate::store::redis) struct NewRecord {
     /// Up to its creation.
     pub(in crate::store::redis) front: Vec<u8>,
     /// Lease, span and the length of no payload.
@@ -17,7 +17,7 @@ pub(in crate::store::redis) struct Draft {
     token: bool,
 }
 
-impl Draft {
+impl NewRecord {
     pub(in crate::store::redis) fn issued(issue: &Issue) -> Self {
         let parts = Parts { binding: Some(issue.binding.clone()), ..Parts::default() };
         let mut front = front(State::Issued, Claimant::from_bytes([0; 16]), 0, 0, parts.bits());

@@ -9,14 +9,14 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::{store::redis::error::Trouble, value::Claimant};
+use crate::{store::redis::error::CommandError, value::Claimant};
 
 /// What is known of a claim that is waited for.
 #[derive(Clone)]
 pub(super) enum Known {
     Runs,
     Ended,
-    Failed(Trouble),
+    Failed(CommandError),
 }
 
 /// A claim that is waited for, and all in this process who wait for it: one watches it for all of them.
@@ -31,7 +31,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Waits until the claim runs no longer.
-    pub(super) async fn ended(&self) -> Result<(), Trouble> {
+    pub(super) async fn ended(&self) -> Result<(), CommandError> {
         let mut known = self.known.clone();
         match known.wait_for(|known| !matches!(known, Known::Runs)).await.as_deref() {
             Ok(Known::Failed(trouble)) => Err(trouble.clone()),

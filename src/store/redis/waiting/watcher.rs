@@ -9,8 +9,8 @@ use tokio::{
 use crate::{
     store::redis::{
         RedisStore,
-        error::Trouble,
-        line::Again,
+        error::CommandError,
+        line::RetryOnDisconnect,
         link::jitter,
         record::{OWNED, owned_by},
         scripts::WATCH,
@@ -70,20 +70,20 @@ impl RedisStore {
     }
 
     /// Looks at the record, and leaves the mark that somebody waits for it if messages are heard.
-    async fn runs_under(&self, name: &[u8], holder: Claimant, listens: bool) -> Result<bool, Trouble> {
+    async fn runs_under(&self, name: &[u8], holder: Claimant, listens: bool) -> Result<bool, CommandError> {
         if listens {
-            match self.line().script(&WATCH, name, &[&holder.to_bytes()], Again::Yes).await {
+            match self.line().script(&WATCH, name, &[&holder.to_bytes()], RetryOnDisconnect::Yes).await {
                 Ok(Value::Int(runs)) => return Ok(runs == 1),
-                Ok(_) => return Err(Trouble::Odd),
+                Ok(_) => return Err(CommandError::Odd),
                 Err(trouble) if trouble.refuses_writes() => {}
                 Err(trouble) => return Err(trouble),
             }
         }
         let mut command = redis::cmd("GETRANGE");
         command.arg(name).arg(0).arg(OWNED - 1);
-        match self.line().command(&command, Again::Yes).await? {
+        match self.line().command(&command, RetryOnDisconnect::Yes).await? {
             Value::BulkString(head) => Ok(*head == owned_by(holder)),
-            _ => Err(Trouble::Odd),
+            _ => Err(CommandError::Odd),
         }
     }
 }

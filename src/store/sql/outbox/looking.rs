@@ -10,7 +10,7 @@ use crate::{
     value::StoreError,
 };
 
-use super::{Outbox, Outgoing, number, relaying::read_all};
+use super::{Outbox, StagedMessage, number, relaying::read_all};
 
 /// What waits in an outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl<D: Driver> Outbox<D> {
     /// Messages that were staged at least `age` ago and are not sent, the first staged first, `limit` at most.
     ///
     /// For reconciliation: one that stays here holds up its key.
-    pub async fn unsent(&self, age: Duration, limit: usize) -> Result<Vec<Outgoing>, StoreError> {
+    pub async fn unsent(&self, age: Duration, limit: usize) -> Result<Vec<StagedMessage>, StoreError> {
         let rows = self.store.rows(&self.statements.unsent, &[time(age), number(limit)]).await?;
         read_all::<D>(&rows)
     }

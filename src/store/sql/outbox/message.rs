@@ -94,7 +94,7 @@ impl fmt::Debug for Message {
 /// A message that was staged, on its way out.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Outgoing {
+pub struct StagedMessage {
     /// What was staged.
     pub message: Message,
     /// Which try it is, from 1 on; in a list, how many there were. A try that a crash cut short counts.
@@ -105,7 +105,7 @@ pub struct Outgoing {
     pub(super) relay: [u8; 16],
 }
 
-impl Outgoing {
+impl StagedMessage {
     /// Reads what [`MESSAGE`](super::statements) says.
     pub(super) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
         let text = |at| Ok::<_, sqlx::Error>(D::text(row, at)?.unwrap_or_default());

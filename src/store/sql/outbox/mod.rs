@@ -15,7 +15,7 @@ use crate::value::StoreError;
 use super::{
     SqlStore,
     driver::{Driver, Value},
-    error::Trouble,
+    error::CommandError,
     table::Table,
 };
 
@@ -24,7 +24,7 @@ use self::statements::Statements;
 pub(super) use self::statements::{Texts, outbox_texts};
 pub use self::{
     looking::OutboxStats,
-    message::{Message, Outgoing},
+    message::{Message, StagedMessage},
 };
 
 /// Messages that wait in a table until they are sent.
@@ -109,7 +109,7 @@ impl<D: Driver> Outbox<D> {
         let [id, topic, key, headers] = texts.map(Value::Text);
         let values = [id, topic, key, headers, Value::Bytes(Some(&message.payload))];
         let staged = D::ask(connection, &self.statements.stage, &values).await;
-        staged.map(drop).map_err(|error| Trouble::Failed(error).into_error::<D>(false))
+        staged.map(drop).map_err(|error| CommandError::Failed(error).into_error::<D>(false))
     }
 
     /// Has a relay of this process, on a clone of this outbox, look now and not at the end of its pause: for after a

@@ -9,7 +9,7 @@ use crate::{
     value::{Claimant, StoreError},
 };
 
-use super::{Outbox, Outgoing, number};
+use super::{Outbox, StagedMessage, number};
 
 /// How often heads are looked for that others do not lease at the same moment.
 const LOOKS: usize = 4;
@@ -22,7 +22,7 @@ impl<D: Driver> Outbox<D> {
     /// Where the database can skip what others have locked it is one statement. Elsewhere the heads are read first, of
     /// one moment, and then taken one by one if they are still as they were seen; a locking read of MariaDB would see
     /// the messages and what stands before them at different moments.
-    pub(crate) async fn lease(&self, limit: usize, but: &[&str], lease: Duration) -> Result<Vec<Outgoing>, StoreError> {
+    pub(crate) async fn lease(&self, limit: usize, but: &[&str], lease: Duration) -> Result<Vec<StagedMessage>, StoreError> {
         let but = lines(but);
         let but = Value::Text(Some(&but));
         let relay = Claimant::random().to_bytes();
@@ -51,7 +51,7 @@ impl<D: Driver> Outbox<D> {
 
     /// Leases the first unsent message of the key of one that was sent, without looking for it among all others. It has
     /// to be of the same topic.
-    pub(crate) async fn lease_next(&self, sent: &Outgoing, lease: Duration) -> Result<Option<Outgoing>, StoreError> {
+    pub(crate) async fn lease_next(&self, sent: &StagedMessage, lease: Duration) -> Result<Option<StagedMessage>, StoreError> {
         let Some(key) = sent.message.key.as_deref() else { return Ok(None) };
         let rows = self.store.rows(&self.statements.first, &[Value::Text(Some(key))]).await?;
         match read_all::<D>(&rows)?.pop() {
@@ -63,7 +63,7 @@ impl<D: Driver> Outbox<D> {
     }
 
     /// Takes the head of a key, if it is as it was seen and may be sent now.
-    async fn take(&self, mut head: Outgoing, relay: [u8; 16], lease: Duration) -> Result<Option<Outgoing>, StoreError> {
+    async fn take(&self, mut head: StagedMessage, relay: [u8; 16], lease: Duration) -> Result<Option<StagedMessage>, StoreError> {
         let values = [bytes(&relay), time(lease), Value::Int(head.seq), Value::Int(head.attempt.into())];
         if self.store.change(&self.statements.lease, &values).await? == 0 {
             return Ok(None);
@@ -74,13 +74,13 @@ impl<D: Driver> Outbox<D> {
     }
 
     /// Marks a message as sent, unless another relay has it by now.
-    pub(crate) async fn sent(&self, message: &Outgoing) -> Result<bool, StoreError> {
+    pub(crate) async fn sent(&self, message: &StagedMessage) -> Result<bool, StoreError> {
         let values = [Value::Int(message.seq), bytes(&message.relay)];
         Ok(self.store.change(&self.statements.sent, &values).await? > 0)
     }
 
     /// Gives a message back, to be sent after a pause, unless another relay has it by now.
-    pub(crate) async fn put_off(&self, message: &Outgoing, pause: Duration) -> Result<bool, StoreError> {
+    pub(crate) async fn put_off(&self, message: &StagedMessage, pause: Duration) -> Result<bool, StoreError> {
         let values = [time(pause), Value::Int(message.seq), bytes(&message.relay)];
         Ok(self.store.change(&self.statements.failed, &values).await? > 0)
     }
@@ -97,6 +97,6 @@ fn lines(topics: &[&str]) -> String {
     topics.iter().fold(String::from("\n"), |lines, topic| lines + topic + "\n")
 }
 
-pub(super) fn read_all<D: Driver>(rows: &[D::Row]) -> Result<Vec<Outgoing>, StoreError> {
-    rows.iter().map(Outgoing::read::<D>).collect::<Result<_, _>>().map_err(unreadable::<D>)
+pub(super) fn read_all<D: Driver>(rows: &[D::Row]) -> Result<Vec<StagedMessage>, StoreError> {
+    rows.iter().map(StagedMessage::read::<D>).collect::<Result<_, _>>().map_err(unreadable::<D>)
 }

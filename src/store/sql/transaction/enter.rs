@@ -16,7 +16,7 @@ use super::{
         SqlStore,
         claim::claimed,
         driver::{Driver, Value},
-        error::{Refusal, Trouble, torn},
+        error::{Refusal, CommandError, torn},
         line::read,
         statements::Statement,
         stored::{Row, Stored},
@@ -158,7 +158,7 @@ impl<D: Driver> SqlStore<D> {
             }
             Ok(0) => false,
             Err(Error::Database(error)) if D::refusal(&*error) == Refusal::Victim => true,
-            Err(error) => return Err(Trouble::Failed(error).into_error::<D>(false)),
+            Err(error) => return Err(CommandError::Failed(error).into_error::<D>(false)),
         };
         let place = live.leave().await;
         Ok(if lost { Attempt::Lost(place) } else { Attempt::Refused(place) })
@@ -179,7 +179,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Begins a transaction, on a connection at hand if there is one and the pool is the store's own: hooks of the
     /// application's pool see every connection before and after a handler uses it.
-    async fn begun(&self, claim: &Claim, place: Place<D>, permits: Permits) -> Result<Live<D>, Trouble> {
+    async fn begun(&self, claim: &Claim, place: Place<D>, permits: Permits) -> Result<Live<D>, CommandError> {
         self.begin_purging();
         let begin = D::begin_text(claim.lease);
         let at_hand = if self.shared.held.is_own() { self.shared.held.take() } else { None };
@@ -190,13 +190,13 @@ impl<D: Driver> SqlStore<D> {
         };
         // From here on a connection that is given up half-way is closed: the pool would not know that it has begun.
         let mut live = Live::new(connection, Arc::clone(&self.shared), place, permits);
-        match live.begin(&begin).await.map_err(Trouble::Failed) {
+        match live.begin(&begin).await.map_err(CommandError::Failed) {
             Ok(()) => return Ok(live),
             Err(trouble) if may_be_cut && trouble.is_cut::<D>() => self.shared.held.give_up(),
             Err(trouble) => return Err(trouble),
         }
         live.replace(self.connection().await?);
-        live.begin(&begin).await.map_err(Trouble::Failed)?;
+        live.begin(&begin).await.map_err(CommandError::Failed)?;
         Ok(live)
     }
 }

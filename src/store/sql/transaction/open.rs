@@ -14,7 +14,7 @@ use super::{
     super::{
         Shared,
         driver::{Driver, Value},
-        error::{Refusal, Trouble},
+        error::{Refusal, CommandError},
         held::AtHand,
         line::fits,
         values::{bytes, time},
@@ -194,7 +194,7 @@ fn rolled_back<D: Driver>(why: &str) -> Committed {
 fn failed<D: Driver>(error: Error) -> Result<Committed, StoreError> {
     let handlers = matches!(&error, Error::Database(error)
         if matches!(D::refusal(&**error), Refusal::Because(StoreErrorKind::Other, _)));
-    let error = Trouble::Failed(error).into_error::<D>(false);
+    let error = CommandError::Failed(error).into_error::<D>(false);
     if handlers { Ok(Committed::RolledBack(error)) } else { Err(error) }
 }
 
@@ -210,7 +210,7 @@ impl<D: Driver> Transaction for Open<D> {
     fn roll_back(self: Box<Self>) -> StoreFuture<'static, ()> {
         StoreFuture::new(async move {
             let Some(mut live) = self.place.end() else { return Ok(()) };
-            live.roll_back().await.map_err(|error| Trouble::Failed(error).into_error::<D>(false))
+            live.roll_back().await.map_err(|error| CommandError::Failed(error).into_error::<D>(false))
         })
     }
 }

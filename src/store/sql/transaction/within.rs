@@ -6,7 +6,7 @@ use crate::{
 use super::super::{
     SqlStore,
     driver::{Driver, Value},
-    error::Trouble,
+    error::CommandError,
     line::read,
     stored::Row,
     values::{bytes, time},
@@ -57,7 +57,7 @@ impl<D: Driver> SqlStore<D> {
         let what = [Value::Bytes(settlement.payload.as_deref()), time(settlement.retention)];
         let values = [&what[..], &[bytes(&id), bytes(&claimant)]].concat();
         let statements = &self.shared.statements;
-        let failed = |error| Trouble::Failed(error).into_error::<D>(false);
+        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
         if D::ask(connection, &statements.settle, &values).await.map_err(failed)?.count > 0 {
             return Ok(Finished::Done);
         }

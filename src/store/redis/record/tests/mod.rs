@@ -37,7 +37,7 @@ fn a_claim_is_read_as_it_was_written() {
             if n == 2 {
                 granted.origin = Origin::new(Caller::NONE, SecretNumber::from_u32(9));
             }
-            let draft = Draft::running(&claim, &granted, binding.as_ref());
+            let draft = NewRecord::running(&claim, &granted, binding.as_ref());
             let stored = Stored::read(draft.whole(), 590_000).unwrap();
             let record = stored.record(1_000_000);
             assert_eq!((record.state, record.claimant, record.attempt), (State::Running, claim.claimant, 7 + n));
@@ -61,16 +61,16 @@ fn a_claim_is_read_as_it_was_written() {
 #[test]
 fn the_first_claim_of_a_key_takes_the_head_alone() {
     let claim = Claim { note: Bytes::new(), ..claim() };
-    assert_eq!(Draft::running(&claim, &granted(&claim, 1), None).whole().len(), HEAD);
+    assert_eq!(NewRecord::running(&claim, &granted(&claim, 1), None).whole().len(), HEAD);
     let mut next = granted(&claim, 2);
     next.origin = Origin::NONE;
-    assert_eq!(Draft::running(&claim, &next, None).whole().len(), HEAD + 21);
+    assert_eq!(NewRecord::running(&claim, &next, None).whole().len(), HEAD + 21);
 }
 
 /// Whoever settles by what the claim wrote does not know the server's clock, and says how long the run took instead.
 #[test]
 fn a_creation_counts_from_the_last_change_if_it_is_small() {
-    let mut settled = Draft::running(&claim(), &granted(&claim(), 1), None).whole();
+    let mut settled = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
     settled[1] = 2;
     settled[CREATED..CREATED + 8].copy_from_slice(&1_500_u64.to_be_bytes());
     let record = Stored::read(settled, 590_000).unwrap().record(1_700_000_600_000);
@@ -81,7 +81,7 @@ fn a_creation_counts_from_the_last_change_if_it_is_small() {
 #[test]
 fn an_issued_token_is_read_as_it_was_written() {
     for binding in bindings().into_iter().flatten() {
-        let draft = Draft::issued(&Issue::new(binding.clone(), MINUTE));
+        let draft = NewRecord::issued(&Issue::new(binding.clone(), MINUTE));
         let record = Stored::read(draft.whole(), 60_000).unwrap().record(100_000);
         assert_eq!((record.state, record.attempt, record.binding), (State::Issued, 0, Some(binding)));
     }
@@ -89,7 +89,7 @@ fn an_issued_token_is_read_as_it_was_written() {
 
 #[test]
 fn a_payload_shares_the_memory_of_what_was_read() {
-    let mut bytes = Draft::running(&claim(), &granted(&claim(), 1), None).whole();
+    let mut bytes = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
     (bytes[1], bytes[FLAGS], bytes[HEAD - 1]) = (2, PAYLOAD, 3);
     bytes.splice(HEAD..HEAD, *b"yes");
     let at = bytes[HEAD..].as_ptr();
@@ -99,11 +99,11 @@ fn a_payload_shares_the_memory_of_what_was_read() {
     assert_eq!(stored.record(0).note, &b"a \0 note"[..]);
 }
 
-fn token() -> Draft {
+fn token() -> NewRecord {
     let binding = Binding::new("checkout", Some("ann"));
     let mut granted = granted(&claim(), 2);
     granted.origin = Origin::NONE;
-    Draft::running(&Claim { trace: Some(TraceContext::from_bytes([7; 25])), ..claim() }, &granted, Some(&binding))
+    NewRecord::running(&Claim { trace: Some(TraceContext::from_bytes([7; 25])), ..claim() }, &granted, Some(&binding))
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn later_versions_and_torn_records_are_told() {
 
 #[test]
 fn a_glance_needs_the_head_alone() {
-    let running = Draft::running(&claim(), &granted(&claim(), 1), None).whole();
+    let running = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
     assert_eq!(glance(&running[..HEAD], 600_000), Some((State::Running, false)));
     assert_eq!(glance(&running[..HEAD], 540_000), Some((State::Running, true)));
     assert_eq!(glance(&running[..HEAD], -2), None);

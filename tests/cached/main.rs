@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, advance};
 use tower_idempotency::{
     Fingerprint, MemoryStore, Mismatch, RecordKey, StoreErrorKind, StoreVerb,
-    store::{Binding, Caller, Claim, Claimed, Finished, Front, Issue, Operator, Origin, Release, Settlement, Store},
+    store::{Binding, Caller, Claim, Claimed, Finished, CachedStore, Issue, StoreAdmin, Origin, Release, Settlement, Store},
     testing::{Faults, FaultyStore, ManualClock, suite},
 };
 
@@ -22,14 +22,14 @@ use crate::{
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
 
-type Pair = Front<Moody, FaultyStore<MemoryStore>>;
+type Pair = CachedStore<Moody, FaultyStore<MemoryStore>>;
 
 /// A store with its front, what is in the front, and the calls of the store behind.
 fn pair() -> (Pair, Moody, Faults, MemoryStore) {
     let (front, behind) = (Moody::default(), MemoryStore::new());
     let counted = FaultyStore::new(behind.clone());
     let calls = counted.faults();
-    (Front::new(front.clone(), counted), front, calls, behind)
+    (CachedStore::new(front.clone(), counted), front, calls, behind)
 }
 
 fn key() -> RecordKey {
@@ -64,15 +64,15 @@ async fn replays(store: &impl Store, key: &RecordKey, payload: &'static str) {
 #[tokio::test(start_paused = true)]
 async fn the_rules_of_every_store() {
     let (front, behind) = (MemoryStore::new(), MemoryStore::new());
-    let within = |namespace: &str| Front::new(front.namespace(namespace), behind.namespace(namespace));
+    let within = |namespace: &str| CachedStore::new(front.namespace(namespace), behind.namespace(namespace));
     suite::run(&|namespace: &str| ready(within(namespace))).await;
-    suite::run(&|namespace: &str| ready(Arc::new(within(namespace)) as Arc<dyn Operator>)).await;
+    suite::run(&|namespace: &str| ready(Arc::new(within(namespace)) as Arc<dyn StoreAdmin>)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_on_many_threads() {
     let (front, behind) = (MemoryStore::new(), MemoryStore::new());
-    suite::run(&|namespace: &str| ready(Front::new(front.namespace(namespace), behind.namespace(namespace)))).await;
+    suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace)))).await;
 }
 
 /// Whatever state it is in, the front takes nothing away from what the store behind promises.
@@ -81,10 +81,10 @@ async fn the_rules_without_a_front() {
     for mood in [Mood::Failing, Mood::Silent] {
         let (front, behind) = (Moody::default(), MemoryStore::new());
         front.is(mood);
-        suite::run(&|namespace: &str| ready(Front::new(front.clone(), behind.namespace(namespace)))).await;
+        suite::run(&|namespace: &str| ready(CachedStore::new(front.clone(), behind.namespace(namespace)))).await;
     }
     let (full, behind) = (MemoryStore::builder().capacity(0).build(), MemoryStore::new());
-    suite::run(&|namespace: &str| ready(Front::new(full.namespace(namespace), behind.namespace(namespace)))).await;
+    suite::run(&|namespace: &str| ready(CachedStore::new(full.namespace(namespace), behind.namespace(namespace)))).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +135,7 @@ async fn a_spent_token_is_bound_in_the_front_too() {
 #[tokio::test(start_paused = true)]
 async fn a_crowd_copies_once() {
     let front = FaultyStore::new(MemoryStore::new());
-    let store = Front::new(front.clone(), MemoryStore::new());
+    let store = CachedStore::new(front.clone(), MemoryStore::new());
     settled(&store, &key(), "kept", HOUR).await;
     front.faults().on(StoreVerb::Settle).delay(SECOND / 100);
     join_all((0..20).map(|_| async { replays(&store, &key(), "kept").await })).await;
@@ -175,7 +175,7 @@ async fn a_copy_ends_before_its_record() {
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_was_made_slowly_ends_before_its_record() {
     let (front, behind) = (FaultyStore::new(MemoryStore::new()), MemoryStore::new());
-    let store = Front::new(front.clone(), behind.clone()).front_timeout(2 * SECOND);
+    let store = CachedStore::new(front.clone(), behind.clone()).front_timeout(2 * SECOND);
     settled(&store, &key(), "kept", 10 * SECOND).await;
     front.faults().on(StoreVerb::Settle).delay(SECOND);
     replays(&store, &key(), "kept").await;
@@ -191,7 +191,7 @@ async fn a_copy_that_a_stall_has_made_old_is_none() {
     for over in [Over::Claim, Over::Inspect, Over::Settle] {
         let clock = ManualClock::new();
         let (front, behind) = (Stalling::new(&clock), Stalling::new(&clock));
-        let store = Front::new(front.clone(), behind.clone());
+        let store = CachedStore::new(front.clone(), behind.clone());
         settled(&store, &key(), "first", 30 * SECOND).await;
         clock.advance(25 * SECOND);
         match over {
@@ -209,7 +209,7 @@ async fn a_copy_that_a_stall_has_made_old_is_none() {
 #[tokio::test(start_paused = true)]
 async fn a_record_that_has_become_another_one_is_not_copied() {
     let (front, behind) = (FaultyStore::new(MemoryStore::new()), MemoryStore::new());
-    let store = Front::new(front.clone(), behind.clone());
+    let store = CachedStore::new(front.clone(), behind.clone());
     settled(&store, &key(), "first", HOUR).await;
     let gate = front.faults().on(StoreVerb::Claim).once().hold();
     let duplicate = tokio::spawn({
@@ -273,7 +273,7 @@ async fn a_front_that_is_away_is_left_alone_for_a_second() {
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_was_not_finished_is_none() {
     let (front, behind) = (FaultyStore::new(MemoryStore::new()), MemoryStore::new());
-    let store = Front::new(front.clone(), behind);
+    let store = CachedStore::new(front.clone(), behind);
     settled(&store, &key(), "kept", HOUR).await;
     front.faults().on(StoreVerb::Settle).once().fail(StoreErrorKind::Unavailable);
     replays(&store, &key(), "kept").await;
@@ -301,7 +301,7 @@ async fn errors_behind_are_errors() {
 /// one that the record has had, and what was settled last is what all hear in the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn crowds() {
-    let store = Front::new(Moody::over(MemoryStore::new()), FaultyStore::new(MemoryStore::new()));
+    let store = CachedStore::new(Moody::over(MemoryStore::new()), FaultyStore::new(MemoryStore::new()));
     let payloads = ["a", "b", "c", "d", "e"];
     for payload in payloads {
         settled(&store, &key(), payload, HOUR).await;

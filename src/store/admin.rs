@@ -6,7 +6,7 @@ use super::{Finished, Store, StoreFuture};
 ///
 /// Nothing here is on a request's path. The rules of [`Store`] hold for these verbs too.
 /// A [`Reconciler`](crate::Reconciler) puts them to use.
-pub trait Operator: Store {
+pub trait StoreAdmin: Store {
     /// Reads the record of `key`.
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>>;
 
@@ -46,7 +46,7 @@ pub trait Operator: Store {
     fn stats(&self) -> StoreFuture<'_, Stats>;
 }
 
-/// Where the next page of [`Operator::list`] begins. Opaque, and good for the store that gave it.
+/// Where the next page of [`StoreAdmin::list`] begins. Opaque, and good for the store that gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor(Box<[u8]>);
 
@@ -63,7 +63,7 @@ impl Cursor {
     }
 }
 
-/// A page of [`Operator::list`].
+/// A page of [`StoreAdmin::list`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Page {

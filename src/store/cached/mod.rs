@@ -2,7 +2,7 @@
 
 mod filling;
 mod look;
-mod operator;
+mod admin;
 mod rest;
 mod transaction;
 
@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
-use super::{Claimed, Finished, Issued, Operator, Renewed, Store, StoreFuture};
+use super::{Claimed, Finished, Issued, StoreAdmin, Renewed, Store, StoreFuture};
 
 use self::{filling::Filling, rest::Rest};
 
@@ -29,14 +29,14 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// use std::time::Duration;
 /// use tower_idempotency::{
 ///     MemoryStore, RecordKey,
-///     store::{Claim, Claimed, Front, Operator, Origin, Settlement, Store},
+///     store::{Claim, Claimed, CachedStore, StoreAdmin, Origin, Settlement, Store},
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let front = MemoryStore::builder().capacity(10_000).build();
 /// let behind = MemoryStore::new(); // or a server
-/// let store = Front::new(front.clone(), behind).at_most(Duration::from_secs(30));
+/// let store = CachedStore::new(front.clone(), behind).at_most(Duration::from_secs(30));
 ///
 /// let key = RecordKey::new("/orders", None, "7f0c")?;
 /// let (lease, day) = (Duration::from_secs(30), Duration::from_secs(86_400));
@@ -80,7 +80,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// A call that is dropped while it copies leaves a claim in the front, which is no copy and is gone after `front_timeout`.
 #[derive(Clone)]
-pub struct Front<F, S> {
+pub struct CachedStore<F, S> {
     before: F,
     behind: S,
     at_most: Duration,
@@ -89,7 +89,7 @@ pub struct Front<F, S> {
     filling: Arc<Filling>,
 }
 
-impl<F, S> Front<F, S> {
+impl<F, S> CachedStore<F, S> {
     /// Puts `front` in front of what is `behind`.
     pub fn new(front: F, behind: S) -> Self {
         Self { before: front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
@@ -114,9 +114,9 @@ impl<F, S> Front<F, S> {
     }
 }
 
-impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for Front<F, S> {
+impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for CachedStore<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Front")
+        f.debug_struct("CachedStore")
             .field("front", &self.before)
             .field("behind", &self.behind)
             .field("at_most", &self.at_most)
@@ -125,7 +125,7 @@ impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for Front<F, S> {
     }
 }
 
-impl<F: Operator, S: Operator> Store for Front<F, S> {
+impl<F: StoreAdmin, S: StoreAdmin> Store for CachedStore<F, S> {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.behind.issue(key, issue)
     }

@@ -1,12 +1,12 @@
 use crate::{
-    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    store::{Cursor, Finished, StoreAdmin, Page, Stats, StoreFuture},
     value::{Claimant, Filter, Record, RecordKey, Release, Settlement},
 };
 
-use super::Front;
+use super::CachedStore;
 
 /// What is behind. Ended or forgotten there, a record loses its copy as well.
-impl<F: Operator, S: Operator> Operator for Front<F, S> {
+impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         self.behind.inspect(key)
     }

@@ -16,8 +16,8 @@ use crate::value::{RecordKey, Refusal, nonzero};
 
 /// Work that goes on after its client has left, and records that a store could not take at once.
 ///
-/// Leftovers run on the runtime that served their request. What has begun is never dropped for its number, only after
-/// [a time](Self::time); its claim lapses then. Their number is bounded where they begin: a request is refused before it
+/// BackgroundTasks run on the runtime that served their request. What has begun is never dropped for its number, only after
+/// [a time](Self::max_duration); its claim lapses then. Their number is bounded where they begin: a request is refused before it
 /// claims its key
 ///
 /// - with 429 `too-many-unfinished` if its caller has left [256](Self::limit_per_caller) unfinished operations behind. The
@@ -26,27 +26,27 @@ use crate::value::{RecordKey, Refusal, nonzero};
 ///   [2,048](Self::limit_per_layer) behind at one layer;
 /// - with 503 `server-busy` if there are [10,000](Self::limit) in all.
 ///
-/// Claims that a store never answered, and that are released in the background, are leftovers too. There are as many
+/// Claims that a store never answered, and that are released in the background, are background tasks too. There are as many
 /// of them as an outage makes, so they are bounded by the same number, and count apart from work. Each is watched for a
 /// lease after the store's last failure, since the claim may still be on its way. One that is not released lapses; on a
 /// route that runs at most once, an operation that never ran is then an `outcome-unknown`.
 ///
-/// A server's graceful shutdown waits for its connections, not for leftovers. Await [`drained`](Self::drained) after
+/// A server's graceful shutdown waits for its connections, not for background tasks. Await [`drained`](Self::drained) after
 /// it, within a time of your choice, or their claims stay behind, running, until their leases lapse.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::Leftovers;
+/// use tower_idempotency::BackgroundTasks;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let leftovers = Leftovers::new().limit(1_000).time(Duration::from_secs(60));
-/// // … `IdempotencyLayer::new(store).leftovers(leftovers.clone())`, serve, shut down …
-/// let ended = tokio::time::timeout(Duration::from_secs(5), leftovers.drained()).await;
+/// let background_tasks = BackgroundTasks::new().limit(1_000).max_duration(Duration::from_secs(60));
+/// // … `IdempotencyLayer::new(store).background_tasks(background_tasks.clone())`, serve, shut down …
+/// let ended = tokio::time::timeout(Duration::from_secs(5), background_tasks.wait()).await;
 /// assert!(ended.is_ok());
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Leftovers {
+pub struct BackgroundTasks {
     shared: Arc<Shared>,
     limit: usize,
     per_caller: usize,
@@ -69,8 +69,8 @@ impl Shared {
     }
 }
 
-impl Leftovers {
-    /// Makes the default: up to 10,000 leftovers, 256 a caller, 2,048 a layer of callers that are not told apart, of up to
+impl BackgroundTasks {
+    /// Makes the default: up to 10,000 background tasks, 256 a caller, 2,048 a layer of callers that are not told apart, of up to
     /// 15 minutes each.
     #[must_use]
     pub fn new() -> Self {
@@ -120,7 +120,7 @@ impl Leftovers {
     #[must_use]
     #[track_caller]
     pub fn time(self, time: Duration) -> Self {
-        let time = nonzero("time for leftovers", time);
+        let time = nonzero("time for background tasks", time);
         Self { time, ..self }
     }
 
@@ -130,10 +130,10 @@ impl Leftovers {
         self.shared.work.load(Ordering::Acquire) + self.shared.ghosts.load(Ordering::Acquire)
     }
 
-    /// Resolves when there is no leftover.
+    /// Resolves when there is no background task.
     ///
     /// It may be dropped and called again at any time.
-    pub async fn drained(&self) {
+    pub async fn wait(&self) {
         loop {
             let ended = self.shared.ended.notified();
             if self.count() == 0 {
@@ -203,19 +203,19 @@ impl Leftovers {
 
 #[track_caller]
 fn positive(limit: usize) -> usize {
-    assert!(limit > 0, "a limit of 0 leftovers would refuse every request");
+    assert!(limit > 0, "a limit of 0 background tasks would refuse every request");
     limit
 }
 
-impl Default for Leftovers {
+impl Default for BackgroundTasks {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Leftovers {
+impl fmt::Debug for BackgroundTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leftovers")
+        f.debug_struct("BackgroundTasks")
             .field("count", &self.count())
             .field("limit", &self.limit)
             .field("limit_per_caller", &self.per_caller)
@@ -225,7 +225,7 @@ impl fmt::Debug for Leftovers {
     }
 }
 
-/// A leftover's place in the counts, given back however the leftover ends: also with a runtime that shuts down.
+/// A background task's place in the counts, given back however the background task ends: also with a runtime that shuts down.
 struct Place {
     shared: Arc<Shared>,
     /// Whose work it is; `None` for the release of a claim.
@@ -253,7 +253,7 @@ impl Drop for Place {
     }
 }
 
-/// Tells of a leftover that was dropped before its end: its time was over, or its runtime has shut down.
+/// Tells of a background task that was dropped before its end: its time was over, or its runtime has shut down.
 struct Unfinished<F: FnOnce(Duration)> {
     tell: Option<F>,
     since: Instant,
@@ -295,7 +295,7 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
-    impl Leftovers {
+    impl BackgroundTasks {
         fn leave(&self, party: &Party, seconds: u64) {
             self.spawn(&Handle::current(), party.bucket(&key()), sleep(seconds), |_| ());
         }
@@ -303,48 +303,48 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn counted_awaited_and_bounded_in_time() {
-        let leftovers = Leftovers::new().limit(1).time(Duration::from_secs(60));
+        let background_tasks = BackgroundTasks::new().limit(1).max_duration(Duration::from_secs(60));
         let runtime = Handle::current();
-        leftovers.leave(&caller(1), 10);
+        background_tasks.leave(&caller(1), 10);
         let (late, was_late) = tokio::sync::oneshot::channel();
         // What has begun is never dropped for its number.
-        leftovers.spawn(&runtime, caller(1).bucket(&key()), sleep(1000), |after| late.send(after).unwrap());
-        leftovers.spawn_release(&runtime, sleep(1));
-        leftovers.spawn_release(&runtime, sleep(1));
-        assert_eq!(leftovers.count(), 3);
+        background_tasks.spawn(&runtime, caller(1).bucket(&key()), sleep(1000), |after| late.send(after).unwrap());
+        background_tasks.spawn_release(&runtime, sleep(1));
+        background_tasks.spawn_release(&runtime, sleep(1));
+        assert_eq!(background_tasks.count(), 3);
         let start = tokio::time::Instant::now();
-        leftovers.drained().await;
+        background_tasks.wait().await;
         assert_eq!(start.elapsed(), Duration::from_secs(60));
         assert_eq!(was_late.await, Ok(Duration::from_secs(60)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_caller_is_bounded_before_all_of_them_are() {
-        let leftovers = Leftovers::new().limit(4).limit_per_caller(2).limit_per_layer(3);
+        let background_tasks = BackgroundTasks::new().limit(4).limit_per_caller(2).limit_per_layer(3);
         let (ann, bob, anybody) = (caller(1), caller(2), Party::Layer(7));
-        leftovers.leave(&ann, 10);
-        assert_eq!(leftovers.admit(&ann, &key()), Ok(()));
-        leftovers.leave(&ann, 20);
-        assert_eq!(leftovers.admit(&ann, &key()), Err(Refusal::TooManyUnfinished));
-        assert_eq!((leftovers.admit(&bob, &key()), leftovers.admit(&anybody, &key())), (Ok(()), Ok(())));
+        background_tasks.leave(&ann, 10);
+        assert_eq!(background_tasks.admit(&ann, &key()), Ok(()));
+        background_tasks.leave(&ann, 20);
+        assert_eq!(background_tasks.admit(&ann, &key()), Err(Refusal::TooManyUnfinished));
+        assert_eq!((background_tasks.admit(&bob, &key()), background_tasks.admit(&anybody, &key())), (Ok(()), Ok(())));
         sleep(10).await;
         tokio::task::yield_now().await;
-        assert_eq!(leftovers.admit(&ann, &key()), Ok(()));
+        assert_eq!(background_tasks.admit(&ann, &key()), Ok(()));
         for _ in 0..3 {
-            assert_eq!(leftovers.admit(&anybody, &key()), Ok(()));
-            leftovers.leave(&anybody, 10);
+            assert_eq!(background_tasks.admit(&anybody, &key()), Ok(()));
+            background_tasks.leave(&anybody, 10);
         }
         for party in [ann, bob, anybody] {
-            assert_eq!(leftovers.admit(&party, &key()), Err(Refusal::ServerBusy));
+            assert_eq!(background_tasks.admit(&party, &key()), Err(Refusal::ServerBusy));
         }
     }
 
     #[test]
     fn a_runtime_that_ends_gives_the_places_back() {
-        let leftovers = Leftovers::new();
+        let background_tasks = BackgroundTasks::new();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        leftovers.spawn(runtime.handle(), caller(1).bucket(&key()), std::future::pending(), |_| ());
+        background_tasks.spawn(runtime.handle(), caller(1).bucket(&key()), std::future::pending(), |_| ());
         drop(runtime);
-        assert_eq!((leftovers.count(), leftovers.shared.parties().len()), (0, 0));
+        assert_eq!((background_tasks.count(), background_tasks.shared.parties().len()), (0, 0));
     }
 }

@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use crate::{
-    store::{Entered, FailedAttempt, Operator, StoreFuture, TransactionalStore},
+    store::{Entered, FailedAttempt, StoreAdmin, StoreFuture, TransactionalStore},
     value::{Claim, RecordKey},
 };
 
-use super::Front;
+use super::CachedStore;
 
 /// The database decides, in its transactions; duplicates of what is settled need not go there.
-impl<F: Operator, S: Operator + TransactionalStore> TransactionalStore for Front<F, S> {
+impl<F: StoreAdmin, S: StoreAdmin + TransactionalStore> TransactionalStore for CachedStore<F, S> {
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
         StoreFuture::new(async move {
             if let Some(answer) = self.look(key, claim).await {

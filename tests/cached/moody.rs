@@ -10,7 +10,7 @@ use std::{
 use tower_idempotency::{
     MemoryStore, RecordKey, StoreError, StoreErrorKind,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record, Release, Renewed,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record, Release, Renewed,
         Settlement, Stats, Store, StoreFuture,
     },
 };
@@ -80,7 +80,7 @@ impl Store for Moody {
     }
 }
 
-impl Operator for Moody {
+impl StoreAdmin for Moody {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         self.through(|| self.inner.inspect(key))
     }

@@ -1,5 +1,5 @@
 use crate::{
-    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    store::{Cursor, Finished, StoreAdmin, Page, Stats, StoreFuture},
     value::{
         Claimant, Entry as Listed, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
     },
@@ -13,7 +13,7 @@ const AT_ONCE: u32 = 256;
 /// How many slots a page looks at, at most, where few records are what was asked for.
 const PAGE_SLOTS: u32 = 16 * 1024;
 
-impl Operator for MemoryStore {
+impl StoreAdmin for MemoryStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         let name = self.name(key);
         StoreFuture::ready(Ok(self.memory.enter(name.shard, self.memory.now()).inspect(&name)))

@@ -1,5 +1,5 @@
 use crate::{
-    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    store::{Cursor, Finished, StoreAdmin, Page, Stats, StoreFuture},
     value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
 };
 
@@ -14,7 +14,7 @@ use super::{
 /// As many records as one page has, however many were asked for.
 const LONGEST_PAGE: usize = 1000;
 
-impl<D: Driver> Operator for SqlStore<D> {
+impl<D: Driver> StoreAdmin for SqlStore<D> {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move { self.record(&self.space.id(key)).await })
     }

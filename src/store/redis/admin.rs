@@ -1,16 +1,16 @@
 use redis::{Pipeline, Value};
 
 use crate::{
-    store::{Cursor, Finished, Operator, Page, Stats, StoreFuture},
+    store::{Cursor, Finished, StoreAdmin, Page, Stats, StoreFuture},
     value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind},
 };
 
 use super::{
     RedisStore,
     claim::{Found, torn, whole},
-    error::Trouble,
+    error::CommandError,
     finish::Place,
-    line::{Again, Node, said},
+    line::{RetryOnDisconnect, Node, said},
     record::{HEAD, Stored, Unreadable, glance},
     scripts::FORGET,
 };
@@ -19,7 +19,7 @@ use super::{
 const BATCH: (usize, usize) = (16, 1_000);
 const BATCHES: usize = 16;
 
-impl Operator for RedisStore {
+impl StoreAdmin for RedisStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move {
             match self.read(&self.space.name(key)).await?.map(read).transpose() {
@@ -56,7 +56,7 @@ impl Operator for RedisStore {
         StoreFuture::new(async move {
             let name = self.space.name(key);
             let channel = self.channel(&name);
-            let removed = self.line().script(&FORGET, &name, &[&channel], Again::No).await?;
+            let removed = self.line().script(&FORGET, &name, &[&channel], RetryOnDisconnect::No).await?;
             Ok(whole(removed)? > 0)
         })
     }
@@ -143,14 +143,14 @@ impl RedisStore {
     }
 
     /// Names of this namespace's records, out of about `count` names of the database.
-    async fn scan(&self, node: Option<&Node>, cursor: u64, count: usize) -> Result<(u64, Vec<Named>), Trouble> {
+    async fn scan(&self, node: Option<&Node>, cursor: u64, count: usize) -> Result<(u64, Vec<Named>), CommandError> {
         let mut command = redis::cmd("SCAN");
         command.arg(cursor).arg("MATCH").arg(self.space.pattern()).arg("COUNT").arg(count).arg("TYPE").arg("string");
-        let Value::Array(answer) = self.line().command_at(node, &command).await? else { return Err(Trouble::Odd) };
+        let Value::Array(answer) = self.line().command_at(node, &command).await? else { return Err(CommandError::Odd) };
         let [Value::BulkString(next), Value::Array(names)] = <[Value; 2]>::try_from(answer).unwrap_or_default() else {
-            return Err(Trouble::Odd);
+            return Err(CommandError::Odd);
         };
-        let next = std::str::from_utf8(&next).ok().and_then(|next| next.parse().ok()).ok_or(Trouble::Odd)?;
+        let next = std::str::from_utf8(&next).ok().and_then(|next| next.parse().ok()).ok_or(CommandError::Odd)?;
         let own = names.into_iter().filter_map(|name| match name {
             Value::BulkString(name) => self.space.key(&name).map(|key| (name, key)),
             _ => None,
@@ -159,7 +159,7 @@ impl RedisStore {
     }
 
     /// Those that the filter may let through, found out without reading answers and notes.
-    async fn admitted(&self, node: Option<&Node>, filter: Filter, names: Vec<Named>) -> Result<Vec<Named>, Trouble> {
+    async fn admitted(&self, node: Option<&Node>, filter: Filter, names: Vec<Named>) -> Result<Vec<Named>, CommandError> {
         if filter == Filter::All {
             return Ok(names);
         }
@@ -173,7 +173,7 @@ impl RedisStore {
     }
 
     /// The state of each record, and whether it is abandoned.
-    async fn glances(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Option<(State, bool)>>, Trouble> {
+    async fn glances(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Option<(State, bool)>>, CommandError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -192,7 +192,7 @@ impl RedisStore {
     }
 
     /// Reads records with all that belongs to them.
-    async fn records(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Read>, Trouble> {
+    async fn records(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Read>, CommandError> {
         let answers = self.steps(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
             pipeline.cmd("GET").arg(name).cmd("PTTL").arg(name).cmd("PEXPIRETIME").arg(name);
         });
@@ -205,7 +205,7 @@ impl RedisStore {
         node: Option<&Node>,
         names: impl Iterator<Item = &'n [u8]>,
         ask: impl Fn(&mut Pipeline, &'n [u8]),
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, CommandError> {
         let (mut pipeline, mut ends) = (Pipeline::new(), Vec::new());
         for name in names {
             ask(pipeline.cmd("MULTI"), name);
@@ -215,7 +215,7 @@ impl RedisStore {
             return Ok(Vec::new());
         }
         let mut answers = self.line().pipeline_at(node, &pipeline).await?;
-        ends.into_iter().map(|end| answers.get_mut(end).map(std::mem::take).ok_or(Trouble::Odd)).collect()
+        ends.into_iter().map(|end| answers.get_mut(end).map(std::mem::take).ok_or(CommandError::Odd)).collect()
     }
 }
 

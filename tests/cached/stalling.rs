@@ -6,7 +6,7 @@ use std::{
 use tower_idempotency::{
     MemoryStore, RecordKey,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Operator, Page, Record, Release, Renewed,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record, Release, Renewed,
         Settlement, Stats, Store, StoreFuture,
     },
     testing::ManualClock,
@@ -87,7 +87,7 @@ impl Store for Stalling {
     }
 }
 
-impl Operator for Stalling {
+impl StoreAdmin for Stalling {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         self.then(Over::Inspect, self.inner.inspect(key))
     }

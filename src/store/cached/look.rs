@@ -4,15 +4,15 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    store::{Claimed, Operator, StoreFuture},
+    store::{Claimed, StoreAdmin, StoreFuture},
     value::{
         Claim, Claimant, Head, Issue, Record, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge,
     },
 };
 
-use super::Front;
+use super::CachedStore;
 
-impl<F: Operator, S: Operator> Front<F, S> {
+impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
     /// What the front says to a claim, if it is one of a settled record that it has.
     pub(super) async fn look(&self, key: &RecordKey, claim: &Claim) -> Option<Claimed> {
         if self.rest.is_on() {
