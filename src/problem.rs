@@ -68,8 +68,8 @@ pub(crate) fn detail(refusal: &Refusal, place: Option<&str>) -> String {
     }
 }
 
-/// Says when to come again, where the refusal is one of those that pass and the answer does not say it yet: after
-/// `pause`, or sooner where the lease of the running request lapses sooner.
+/// Says when to come again, if the refusal is one of those that pass and the answer does not say it yet: after
+/// `pause`, or sooner if the lease of the running request lapses sooner.
 pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
     let pause = match refusal {
         Refusal::RequestInProgress(left) => pause.min(*left),

@@ -158,7 +158,7 @@ fn exceeds(length: u64, limit: usize) -> bool {
     usize::try_from(length).map_or(true, |length| length > limit)
 }
 
-/// Room for the whole body where its length is told, and never for more than the limit.
+/// Room for the whole body if its length is told, and never for more than the limit.
 fn expected(left: u64, read: usize, limit: usize) -> usize {
     usize::try_from(left).unwrap_or(limit).saturating_add(read).min(limit).max(read)
 }

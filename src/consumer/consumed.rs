@@ -49,7 +49,7 @@ pub enum Consumed<T, E> {
     },
     /// It was not handled, now or before, and no other try can change that: it never runs again.
     FailedPermanently {
-        /// What the service said; `None` where it said so before.
+        /// What the service said; `None` if it said so before.
         error: Option<E>,
     },
     /// It was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and not handled.

@@ -50,7 +50,7 @@ impl<T, E> Future for ConsumerFuture<T, E> {
 
     /// # Panics
     ///
-    /// Where the inner service panics, after its claim has been ended; and where it is polled after it was ready.
+    /// Panics if the inner service panics, after its claim has been ended, or if it is polled after it was ready.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             Kind::Ready(consumed) => match consumed.take() {

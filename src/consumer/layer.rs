@@ -11,7 +11,7 @@ use crate::{
 
 /// Handles each message once, however often the broker delivers it.
 ///
-/// A message has a key, which the closure takes out of it: the business's own number, or the message's id where its
+/// A message has a key, which the closure takes out of it: the business's own number, or the message's id if its
 /// producer sends it again under the same one. The first delivery runs. A duplicate of a message that was handled is to
 /// be acknowledged; one of a message that is being handled is not, since the first one may yet fail. If the service
 /// fails, the key is released, and the message is to be given back.
@@ -150,7 +150,7 @@ impl<M> ConsumerLayer<M> {
     ///
     /// # Panics
     ///
-    /// Where `attempts` is 0.
+    /// Panics if `attempts` is 0.
     ///
     /// [`Exhausted`]: super::Consumed::Exhausted
     #[track_caller]

@@ -22,7 +22,7 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// Handles each message once. Made by [`ConsumerLayer`](super::ConsumerLayer).
 ///
-/// What came of a message is a [`Consumed`], an error of the service included. The service itself fails only where the
+/// What came of a message is a [`Consumed`], an error of the service included. The service itself fails only if the
 /// inner one cannot become ready.
 pub struct Consumer<S, M> {
     inner: S,
@@ -76,7 +76,7 @@ where
 
     /// # Panics
     ///
-    /// Where a closure of the layer panics. Nothing is claimed then.
+    /// Panics if a closure of the layer panics. Nothing is claimed then.
     fn call(&mut self, message: M) -> Self::Future {
         if self.settings.disabled {
             let settings = self.settings.clone();

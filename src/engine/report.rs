@@ -6,7 +6,7 @@ use crate::value::Event;
 use crate::value::{RecordKey, Refusal};
 
 impl Engine {
-    /// Tells the observer, and `tracing` where that is switched on.
+    /// Tells the observer, and `tracing` if that is switched on.
     pub(crate) fn report(&self, event: &Event<'_>) {
         #[cfg(feature = "tracing")]
         trace(self, event);

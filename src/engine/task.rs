@@ -38,7 +38,7 @@ impl<T: 'static> Future for Task<T> {
 
     /// # Panics
     ///
-    /// Where the work panics, and where it is polled after it ended.
+    /// Panics if the work panics, or if it is polled after it ended.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let Some(mut future) = self.future.take() else { panic!("polled after it was ready") };
         self.work.capture_runtime();

@@ -68,7 +68,7 @@ impl Exchange {
             match read {
                 Ok(whole) => {
                     let mut fate = self.fate(head, Some(&whole), wishes, asking.asked);
-                    // Where nothing began, nothing has failed: the token that came is good as it is.
+                    // If nothing began, nothing has failed: the token that came is good as it is.
                     if matches!(fate, Fate::Release(_)) && wishes.retain.is_none() {
                         let token = asking.asked.token.as_deref();
                         fate = Box::pin(self.replace(head, &whole, token, fate)).await;
@@ -109,7 +109,7 @@ impl Exchange {
             || length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX)
     }
 
-    /// `body` is `None` where it is not whole, or not held.
+    /// `body` is `None` if it is not whole, or not held.
     fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: HandlerDirectives, asked: &ClaimRequest) -> Fate {
         let answer = Answer {
             status: parts.status,

@@ -21,7 +21,7 @@ pub(crate) struct PartialIdentity {
 pub(super) struct ClaimRequest {
     pub(super) key: RecordKey,
     pub(super) claim: Claim,
-    /// The token that names the operation, where one does.
+    /// The token that names the operation, if one does.
     pub(super) token: Option<Box<PresentedToken>>,
     pub(super) party: Party,
 }
@@ -68,7 +68,7 @@ impl PartialIdentity {
 }
 
 impl Exchange {
-    /// Whether requests of this method are protected where they have a key, or at least verified.
+    /// Whether requests of this method are protected if they have a key, or at least verified.
     pub(crate) fn is_protected(&self, method: &Method) -> bool {
         self.methods.contains(method) && !(self.disabled && self.verify.is_none())
     }
@@ -124,7 +124,7 @@ impl Exchange {
         Ok(PartialIdentity { caller, seen, name })
     }
 
-    /// The operation, and the claim for it, once the body is there. `None` where it has no key and needs none.
+    /// The operation, and the claim for it, once the body is there. `None` if it has no key and needs none.
     pub(super) fn claim(
         &self,
         parts: &Parts,
@@ -229,7 +229,7 @@ impl Exchange {
         }
     }
 
-    /// How long it has to be remembered what became of an operation, where that is not for the policy to say.
+    /// How long it has to be remembered what became of an operation, if that is not for the policy to say.
     pub(super) fn memory(&self, token: Option<&PresentedToken>) -> Option<Duration> {
         self.tokens.as_ref()?.issuer.memory(token?)
     }

@@ -77,7 +77,7 @@ where
 
     /// # Panics
     ///
-    /// Where the inner service panics, after its claim has been ended; and where it is polled after it was ready.
+    /// Panics if the inner service panics, after its claim has been ended, or if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().kind.project() {
             KindProjected::Pass { inner, issued } => Poll::Ready(ready!(inner.poll(cx)).map(|mut response| {

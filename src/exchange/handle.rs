@@ -115,7 +115,7 @@ impl Exchange {
         self.policy.keeps_panics() && self.engine.transactions.is_none()
     }
 
-    /// What becomes of the record where the handler gave no answer.
+    /// What becomes of the record if the handler gave no answer.
     fn fate_of_failure(&self, Asking { asked, head }: Asking<'_>) -> Fate {
         if !self.keeps_failures() {
             return Fate::Release(None);

@@ -42,7 +42,7 @@ use crate::{
 pub struct TokenIssuer {
     exchange: Arc<Exchange>,
     principal: Result<Option<String>, Refusal>,
-    /// The request's head, where a renderer is to see it.
+    /// The request's head, if a renderer is to see it.
     head: Option<Arc<Parts>>,
     issued: Issued,
 }
@@ -56,12 +56,12 @@ impl TokenIssuer {
     ///
     /// # Errors
     ///
-    /// Where the request does not say whose it is and the layer asks for it, and where the store fails or is full. The
+    /// Returns an error if the request does not say whose it is and the layer asks for it, or if the store fails or is full. The
     /// error is a response, the layer's refusal.
     ///
     /// # Panics
     ///
-    /// Where the operating system has no source of randomness.
+    /// Panics if the operating system has no source of randomness.
     pub async fn issue(&self) -> Result<Token, IssueError> {
         let issued = match (&self.principal, &self.exchange.tokens) {
             (Ok(principal), Some(rule)) => {
@@ -82,7 +82,7 @@ impl TokenIssuer {
 }
 
 impl Exchange {
-    /// Puts an issuer into the request, where the layer is one for tokens.
+    /// Puts an issuer into the request, if the layer is one for tokens.
     ///
     /// `shown` is the token that the request has spent; whom it was for, another one is for as well.
     pub(super) fn insert_issuer(self: &Arc<Self>, parts: &mut Parts, shown: Option<&PresentedToken>) -> Option<Issued> {

@@ -72,7 +72,7 @@ impl Operation {
         self.key.key()
     }
 
-    /// The scope, where the layer has one.
+    /// The scope, if the layer has one.
     #[must_use]
     pub fn scope(&self) -> Option<&str> {
         self.key.scope()
@@ -244,7 +244,7 @@ impl Operation {
     ///
     /// # Errors
     ///
-    /// Where the layer is in another mode, its store is in another database, the transaction is taken or has ended, or
+    /// Returns an error if the layer is in another mode, its store is in another database, the transaction is taken or has ended, or
     /// this is a [duplicate](Self::is_duplicate), which only reads.
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Exchange {
-    /// The field that a token is looked for in, and how far, where the rest of the body is to stream.
+    /// The field that a token is looked for in, and how far, if the rest of the body is to stream.
     pub(super) fn looks_for<'a>(&'a self, parts: &Parts, subject: &PartialIdentity) -> Option<(&'a str, usize)> {
         let rule = self.tokens.as_ref()?;
         let looks = self.asks_for_no_body() && subject.lacks_only_its_key() && extract::is_multipart(&parts.headers);

@@ -26,7 +26,7 @@ impl Exchange {
         OfRecord { successor, times: self.times_of(fate), settled: matches!(fate, Fate::Settle(..)) }
     }
 
-    /// The times that are in the record, where the layer is to tell them.
+    /// The times that are in the record, if the layer is to tell them.
     fn times_of(&self, fate: &Fate) -> Option<Times> {
         if self.completed_header.is_none() && self.expires_header.is_none() {
             return None;

@@ -188,7 +188,7 @@ impl Exchange {
         self.refuse(parts, Some(key), &mismatch.into())
     }
 
-    /// Hears the client out, where it still sends.
+    /// Hears the client out, if it still sends.
     async fn answered<T, B, E>(answer: T, body: RequestBody<B>, sends: bool) -> Result<T, E>
     where
         B: Body<Data = Bytes>,

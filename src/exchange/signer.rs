@@ -70,7 +70,7 @@ impl WallClock {
         Self { read: Arc::new(SystemTime::now), steady: Arc::new(move || began.elapsed()), ahead: Arc::clone(&AHEAD) }
     }
 
-    /// A clock of a test's, beside Tokio's time, which stands still where it is paused.
+    /// A clock of a test's, beside Tokio's time, which stands still if it is paused.
     pub(crate) fn new(read: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         let began = tokio::time::Instant::now();
         Self {

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 
 use super::Exchange;
 
-/// When a request ended, and how long its answer is kept, where that is known.
+/// When a request ended, and how long its answer is kept, if that is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     completed: u64,
@@ -56,7 +56,7 @@ fn time(millis: u64) -> Option<SystemTime> {
 }
 
 impl Exchange {
-    /// The fields that say when an answer was kept, and until when, where the layer is to send them.
+    /// The fields that say when an answer was kept, and until when, if the layer is to send them.
     pub(super) fn time_fields(
         &self,
         completed: Option<SystemTime>,

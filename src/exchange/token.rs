@@ -17,7 +17,7 @@ pub(crate) struct TokenRule {
     pub(crate) header: HeaderName,
     pub(crate) field: KeyExtractor,
     pub(crate) issuer: Issuer,
-    /// How far into a multipart body it is looked for, where the rest is to stream.
+    /// How far into a multipart body it is looked for, if the rest is to stream.
     #[cfg(feature = "form")]
     pub(crate) prefix: Option<usize>,
     /// A failed answer brings a new token in the place of its own.
@@ -61,7 +61,7 @@ impl Issuer {
         }
     }
 
-    /// When a token expires that is made now; any number where its record says so.
+    /// When a token expires that is made now; any number if its record says so.
     fn expiry(&self) -> u64 {
         self.signer.as_ref().map_or(0, |signer| signer.expiry(self.life))
     }
@@ -168,7 +168,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// The text: 43 characters, 108 where it is signed, that need no escaping in a header, a form or a page.
+    /// The text: 43 characters, 108 if it is signed, that need no escaping in a header, a form or a page.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

@@ -115,7 +115,7 @@ impl Field {
     }
 }
 
-/// The fields of a `multipart/form-data` body; `None` where it is none, or has too many.
+/// The fields of a `multipart/form-data` body; `None` if it is none, or has too many.
 fn fields(body: &Bytes, boundary: &[u8]) -> Option<Vec<Field>> {
     let boundary = std::str::from_utf8(boundary).ok()?;
     let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(body.len() as u64));

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header::CONTENT_TYPE};
 
-/// The media type without its parameters; empty where there is none.
+/// The media type without its parameters; empty if there is none.
 pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
     let content_type = value(headers);
     match content_type.iter().position(|byte| matches!(byte, b';' | b'"')) {

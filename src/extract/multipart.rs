@@ -2,7 +2,7 @@
 
 /// The body in pieces, with each delimiter's boundary taken out. A delimiter begins a line.
 ///
-/// A client draws a new boundary for every try. Two bodies have the same pieces only where they differ in nothing else.
+/// A client draws a new boundary for every try. Two bodies have the same pieces only if they differ in nothing else.
 pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = Some(body);
     let mut at_start = true;

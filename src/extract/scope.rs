@@ -169,7 +169,7 @@ pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
 /// where the handler takes it as `Extension<User>` instead of extracting it once more. An empty scope counts as missing.
 ///
 /// The extractor sees the head only, since the body belongs to the layer. A request that the layer does not protect (of
-/// another method, without a key where that is [optional](crate::IdempotencyLayer::optional)) does not come to it, so a
+/// another method, without a key if that is [optional](crate::IdempotencyLayer::optional)) does not come to it, so a
 /// handler that serves such requests too takes the extractor itself.
 ///
 /// ```
@@ -305,7 +305,7 @@ impl ScopeExtractor {
         false
     }
 
-    /// Runs the extractor, where there is one.
+    /// Runs the extractor, if there is one.
     #[cfg(feature = "axum")]
     pub(crate) fn run_extractor<'a>(&self, parts: &'a mut Parts) -> Option<Extracting<'a>> {
         match &self.source {

@@ -69,7 +69,7 @@ fn add(found: &mut Option<String>, inside: bool, depth: usize, text: &str) -> Re
 
 /// They are no part of a key, and no place for an entity either.
 fn check_attributes(element: &BytesStart<'_>) -> Result<(), KeyError> {
-    // Whether two have one name would be looked up one by one, which is slow where there are many.
+    // Whether two have one name would be looked up one by one, which is slow if there are many.
     element.attributes().with_checks(false).try_for_each(|attribute| {
         let attribute = attribute.map_err(|_| not_xml())?;
         let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| not_xml())?;

@@ -10,7 +10,7 @@ type Row<C> = <<C as Session>::Database as Database>::Row;
 /// A connection that guards work on: `sqlx::PgConnection`, `sqlx::MySqlConnection`, `sqlx::SqliteConnection`.
 ///
 /// `&mut *tx` is one, where `tx` is a [`Tx`](crate::store::Tx) of the layer's or a `sqlx::Transaction`, and
-/// `&mut *connection` where it comes from a pool. It is sealed.
+/// `&mut *connection` if it comes from a pool. It is sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection of the `sqlx` that `tower-idempotency` uses",
     label = "not a connection of sqlx 0.9",

@@ -44,7 +44,7 @@ impl FlowTable {
     ///
     /// # Panics
     ///
-    /// As [`StateMachine::new`](super::StateMachine::new) does, where one of them is no name.
+    /// Panics as [`StateMachine::new`](super::StateMachine::new) does, if one of them is no name.
     #[track_caller]
     pub const fn new(table: &'static str, number: &'static str) -> Self {
         Self { table: Table::new(table), number: Column::new(number) }

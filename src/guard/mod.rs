@@ -11,7 +11,7 @@
 //! | [`FlowTable`] | a business number that is acted upon once | [`Flow`]: new, known |
 //!
 //! They work on connections of `sqlx` to PostgreSQL, MariaDB (MySQL: not run) and SQLite: see [`Connection`]. Names are
-//! checked when a guard is made, by the compiler where it is a constant; values are always bound.
+//! checked when a guard is made, by the compiler if it is a constant; values are always bound.
 //!
 //! Which guard for what, and what each alone does not cover, is in the [guide](crate::guide::guards).
 

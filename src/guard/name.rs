@@ -25,7 +25,7 @@ impl Column {
     ///
     /// # Panics
     ///
-    /// Where the name is not letters, digits and underscores, at most 63, with no digit in front.
+    /// Panics if the name is not letters, digits and underscores, at most 63, with no digit in front.
     #[track_caller]
     pub const fn new(name: &'static str) -> Self {
         assert!(

@@ -25,7 +25,7 @@ impl<S> Transition<S> {
         matches!(self, Self::Moved | Self::AlreadyThere)
     }
 
-    /// The status of an answer that says so: 200, 409 where it was refused, 404 where there is no such row.
+    /// The status of an answer that says so: 200, 409 if it was refused, 404 if there is no such row.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Moved | Self::AlreadyThere => StatusCode::OK,
@@ -68,8 +68,8 @@ impl Written {
         *self == Self::Done
     }
 
-    /// The status of an answer that says so: 200, 412 where it was stale (RFC 9110, section 15.5.13), 409 where it was
-    /// refused, 404 where there is no such row.
+    /// The status of an answer that says so: 200, 412 if it was stale (RFC 9110, section 15.5.13), 409 if it was
+    /// refused, 404 if there is no such row.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Done => StatusCode::OK,

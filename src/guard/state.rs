@@ -102,7 +102,7 @@ impl<S: State> StateMachine<S> {
     ///
     /// # Panics
     ///
-    /// Where one of them is no name: letters, digits and underscores, at most 63, with no digit in front; the table's
+    /// Panics if one of them is no name: letters, digits and underscores, at most 63, with no digit in front; the table's
     /// may stand behind its schema's and a dot. In a constant, this is an error of the compiler's.
     #[track_caller]
     pub const fn new(table: &'static str, id: &'static str, state: &'static str) -> Self {
@@ -134,7 +134,7 @@ impl<'v, S: State, C: Connection> Move<'v, S, C> {
     /// Moves the row of this id to a state, if it is in one that may become it.
     ///
     /// This is one `UPDATE … WHERE id = ? AND state IN (…)`. Of any number that try at once, one moves the row. Only
-    /// where no row has moved, a second statement asks why; it reads what is committed and locks the row, so that in a
+    /// if no row has moved, a second statement asks why; it reads what is committed and locks the row, so that in a
     /// transaction its answer holds until that ends. Without a transaction the row may have moved on when the answer is
     /// there.
     ///
@@ -166,7 +166,7 @@ impl<'v, S: State, C: Connection> Move<'v, S, C> {
         }
     }
 
-    /// None, where no state may become this one.
+    /// None, if no state may become this one.
     fn update<I: Bind<C>>(&self, id: I, to: S) -> sqlx::Result<Option<Text<C>>> {
         let StateMachine { table, id: column, state, .. } = self.machine;
         let mut from = S::ALL.iter().filter(|from| **from != to && from.may_become(to));

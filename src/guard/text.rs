@@ -13,7 +13,7 @@ type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
 pub struct Text<C: Session> {
     sql: String,
     arguments: Arguments<C>,
-    /// The types of the values, where they have to tell statements apart.
+    /// The types of the values, if they have to tell statements apart.
     types: String,
 }
 

@@ -61,7 +61,7 @@ impl Versioned {
     ///
     /// # Panics
     ///
-    /// As [`StateMachine::new`](super::StateMachine::new) does, where one of them is no name.
+    /// Panics as [`StateMachine::new`](super::StateMachine::new) does, if one of them is no name.
     #[track_caller]
     pub const fn new(table: &'static str, id: &'static str, version: &'static str) -> Self {
         Self { table: Table::new(table), id: Column::new(id), version: Column::new(version) }
@@ -92,7 +92,7 @@ impl<'v, C: Connection> Write<'v, C> {
 
     /// A column that grows by this.
     ///
-    /// Where it may grow out of its type, use [`modify`](Self::modify) with `checked_add`: PostgreSQL and MariaDB report an
+    /// If it may grow out of its type, use [`modify`](Self::modify) with `checked_add`: PostgreSQL and MariaDB report an
     /// error, and SQLite goes on with a floating-point number.
     pub fn add<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.changes.push(Form::Plus, column, value);
@@ -121,7 +121,7 @@ impl<'v, C: Connection> Write<'v, C> {
 
     /// Writes to the row of this id, if it has this version still.
     ///
-    /// This is one `UPDATE … SET version = version + 1 WHERE id = ? AND version = ?`. Only where no row was written, a
+    /// This is one `UPDATE … SET version = version + 1 WHERE id = ? AND version = ?`. Only if no row was written, a
     /// second statement asks why, as with [`transition`](super::Move::transition).
     ///
     /// The version comes from the read that the values come from. After [`Written::Stale`] both have to be read anew, and

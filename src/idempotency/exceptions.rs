@@ -43,7 +43,7 @@ impl IdempotencyLayer {
     /// Leaves these routes out: their requests reach the inner service unprotected.
     ///
     /// A route is named as Axum matched it, with the prefix of every router that it is nested in, such as
-    /// `/v1/orders/{id}`. Where there is no matched route, its name is the request's path. This is for a layer that is put
+    /// `/v1/orders/{id}`. If there is no matched route, its name is the request's path. This is for a layer that is put
     /// around a whole router. Several calls add up.
     ///
     /// ```

@@ -53,7 +53,7 @@ use crate::{
 /// untouched, at no cost.
 ///
 /// The operation is named by the route, the [scope](Self::scope) and the [key](Self::key). The route is Axum's matched
-/// path with the prefix of every router that it is nested in; where there is none, the request's path. Give it a fixed
+/// path with the prefix of every router that it is nested in; if there is none, the request's path. Give it a fixed
 /// name with [`route`](Self::route) where you can.
 ///
 /// # What the handler gets

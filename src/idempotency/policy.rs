@@ -56,7 +56,7 @@ impl IdempotencyLayer {
     ///
     /// # Panics
     ///
-    /// Where `lease` is less than a millisecond.
+    /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         // Outside of a closure, so that a panic is its caller's.

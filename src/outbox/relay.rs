@@ -171,7 +171,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
 
     /// Sends what is staged until `stop` resolves, and then returns when none is on its way.
     ///
-    /// Where there is nothing to send it looks again after `pause`, or when the outbox is [woken](Outbox::wake). A
+    /// If there is nothing to send it looks again after `pause`, or when the outbox is [woken](Outbox::wake). A
     /// database that fails is tried again after `pause`.
     ///
     /// ```no_run

@@ -1,7 +1,7 @@
 //! What was begun and never ended, found and brought to an end.
 //!
 //! A runner that dies leaves its record running until the lease lapses, and abandoned from then on. By default the next
-//! try runs; where there is none, and at most once, somebody has to find out how it ended. [`Reconciler`] looks for such
+//! try runs; if there is none, and at most once, somebody has to find out how it ended. [`Reconciler`] looks for such
 //! records and asks the application, and for messages that stay in an outbox.
 
 mod abandoned;

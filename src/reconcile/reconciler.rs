@@ -153,7 +153,7 @@ impl Reconciler {
     ///
     /// # Panics
     ///
-    /// Where `concurrency` is 0.
+    /// Panics if `concurrency` is 0.
     #[track_caller]
     pub fn concurrency(self, concurrency: usize) -> Self {
         assert!(concurrency > 0, "a reconciler that never asks");
@@ -220,7 +220,7 @@ impl Reconciler {
     ///
     /// # Errors
     ///
-    /// Where the store does not list them. What was begun by then has been brought to its end.
+    /// Returns an error if the store does not list them. What was begun by then has been brought to its end.
     pub async fn run_once(&self) -> Result<SweepReport, StoreError> {
         self.sweep(&AtomicBool::new(false)).await
     }

@@ -29,7 +29,7 @@ impl<T, E> Future for RunFuture<T, E> {
 
     /// # Panics
     ///
-    /// Where the function panics, after its claim has been ended; and where it is polled after it was ready.
+    /// Panics if the function panics, after its claim has been ended, or if it is polled after it was ready.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.0).poll(cx)
     }

@@ -250,7 +250,7 @@ impl Once {
     ///
     /// # Panics
     ///
-    /// Where `function` panics, once its claim has been ended, and outside a Tokio runtime with its timer on.
+    /// Panics if `function` panics, once its claim has been ended, and outside a Tokio runtime with its timer on.
     pub fn run<T, E, F>(&self, key: &str, function: impl FnOnce(Operation) -> F + Send + 'static) -> RunFuture<T, E>
     where
         T: Serialize + DeserializeOwned + Send + 'static,

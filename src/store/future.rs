@@ -35,7 +35,7 @@ impl<T: Unpin> Future for StoreFuture<'_, T> {
 
     /// # Panics
     ///
-    /// Where it is polled after it was ready.
+    /// Panics if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.get_mut().0 {
             Inner::Ready(answer) => match answer.take() {

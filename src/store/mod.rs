@@ -94,7 +94,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Asks to run the operation of `key`.
     ///
-    /// Granted, the record is running under the claim's claimant: the attempt is one higher than before (1 where there
+    /// Granted, the record is running under the claim's claimant: the attempt is one higher than before (1 if there
     /// was no record), the lease lapses after [`Claim::lease`] and the record is gone after the longer of that and
     /// [`Claim::horizon`], each from now on. Not granted, the record stays as it was.
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed>;

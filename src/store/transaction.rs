@@ -30,7 +30,7 @@ pub trait TransactionalStore: Store {
     /// Claims `key` in a new transaction, if it can be claimed.
     ///
     /// Dropped half-way, what was begun is rolled back. The claim's lease bounds how long the transaction may be idle,
-    /// where the database can see to that.
+    /// if the database can see to that.
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered>;
 
     /// Resolves when a claim of `key` that runs may have ended, after `within` at the latest.
@@ -124,7 +124,7 @@ impl TransactionSlot {
         Self(place)
     }
 
-    /// What it holds, where it is a `T`.
+    /// What it holds, if it is a `T`.
     #[must_use]
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.clone().downcast().ok()

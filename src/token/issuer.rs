@@ -21,7 +21,7 @@ use crate::{
 /// the corrected form can be sent.
 ///
 /// A token is 32 random bytes of the operating system's, as text. The store sees only its SHA-256. It is bound to a
-/// purpose and, where there is one, to a principal: what was issued for one action or to one user is of no use for
+/// purpose and, if there is one, to a principal: what was issued for one action or to one user is of no use for
 /// another, and a stranger's try does not spend it. What was never issued is never accepted.
 ///
 /// ```
@@ -148,7 +148,7 @@ impl Tokens {
         self
     }
 
-    /// Issues a token for a purpose, and to a principal where there is one.
+    /// Issues a token for a purpose, and to a principal if there is one.
     ///
     /// A token without a principal serves requests without one. However many are issued, each is good by itself: three
     /// tabs have three. The answer that carries it should be sent with `Cache-Control: no-store`; behind the layer,
@@ -161,7 +161,7 @@ impl Tokens {
     ///
     /// # Panics
     ///
-    /// Where the operating system has no source of randomness.
+    /// Panics if the operating system has no source of randomness.
     pub async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
         self.issuer.issue(purpose, principal).await
     }

@@ -43,7 +43,7 @@ use crate::{
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct TokenLayer {
     pub(super) exchange: Arc<Exchange>,
-    /// What is compared where a duplicate is not refused.
+    /// What is compared if a duplicate is not refused.
     compared: FingerprintExtractor,
 }
 
@@ -69,7 +69,7 @@ impl TokenLayer {
 
     /// Whom a token has to have been issued to. Default: to nobody.
     ///
-    /// Where the [scope is optional](crate::scope::ScopeExtractor::optional), a token that was issued to nobody serves requests without
+    /// If the [scope is optional](crate::scope::ScopeExtractor::optional), a token that was issued to nobody serves requests without
     /// a principal, and only those.
     pub fn principal(self, principal: impl IntoScopeExtractor) -> Self {
         let principal = principal.into_scope_extractor();
@@ -80,7 +80,7 @@ impl TokenLayer {
     ///
     /// # Panics
     ///
-    /// Where `name` is no header name.
+    /// Panics if `name` is no header name.
     #[track_caller]
     pub fn header(self, name: &str) -> Self {
         let key = key::header(name);
@@ -108,7 +108,7 @@ impl TokenLayer {
         self.with_rule(|rule| rule.prefix = Some(bytes))
     }
 
-    /// What counts as the same request where a duplicate is not refused; see [`on_duplicate`](Self::on_duplicate). Default:
+    /// What counts as the same request if a duplicate is not refused; see [`on_duplicate`](Self::on_duplicate). Default:
     /// [`fingerprint::bytes()`](crate::fingerprint::bytes).
     ///
     /// Where duplicates are refused, nothing is compared.
@@ -140,7 +140,7 @@ impl TokenLayer {
     ///
     /// # Panics
     ///
-    /// Where `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
+    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         let methods = assert_replayable(methods);

@@ -77,7 +77,7 @@ impl TokenLayer {
         self.adjust(|policy| policy.retry_after(retry_after))
     }
 
-    /// How long a request body may be, where it is read before the handler gets it; see [`Policy::request_limit`].
+    /// How long a request body may be, if it is read before the handler gets it; see [`Policy::request_limit`].
     pub fn request_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.request_limit(bytes))
     }

@@ -103,7 +103,7 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// What a token is bound to: a purpose and, where the application has one, a principal.
+/// What a token is bound to: a purpose and, if the application has one, a principal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Binding {

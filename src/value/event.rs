@@ -10,7 +10,7 @@ use super::{RecordKey, Refusal, StoreError};
 pub enum Event<'a> {
     /// A request was not run.
     Refused {
-        /// The operation; `None` where it was refused before it had a valid key.
+        /// The operation; `None` if it was refused before it had a valid key.
         key: Option<&'a RecordKey>,
         /// Why.
         refusal: &'a Refusal,
@@ -100,7 +100,7 @@ pub enum Event<'a> {
     Dropped {
         /// The operation.
         key: &'a RecordKey,
-        /// How long the work had run, where the time bound ended it.
+        /// How long the work had run, if the time bound ended it.
         after: Option<Duration>,
     },
 }

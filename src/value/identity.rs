@@ -18,7 +18,7 @@ impl Claimant {
     ///
     /// # Panics
     ///
-    /// Where the operating system has no source of randomness.
+    /// Panics if the operating system has no source of randomness.
     #[must_use]
     pub fn random() -> Self {
         thread_local!(static POOL: RefCell<Pool> = const { RefCell::new(Pool::EMPTY) });

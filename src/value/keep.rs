@@ -120,7 +120,7 @@ impl<'a> Answer<'a> {
         self.headers
     }
 
-    /// The body. It is empty where the body is not held: a stream, or more than the limit.
+    /// The body. It is empty if the body is not held: a stream, or more than the limit.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.body

@@ -74,7 +74,7 @@ impl RecordKey {
         Self(Arc::from(&buffer[..end]))
     }
 
-    /// Reads what [`as_bytes`](Self::as_bytes) gave; `None` where the bytes are no record key.
+    /// Reads what [`as_bytes`](Self::as_bytes) gave; `None` if the bytes are no record key.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let lengths = bytes.get(1..HEAD)?;
@@ -105,7 +105,7 @@ impl RecordKey {
         self.text(HEAD, self.length(1))
     }
 
-    /// The scope, where the layer has one.
+    /// The scope, if the layer has one.
     #[must_use]
     pub fn scope(&self) -> Option<&str> {
         (self.0[0] & SCOPED != 0).then(|| self.text(HEAD + self.length(1), self.length(2)))

@@ -116,7 +116,7 @@ pub(crate) fn is_failure(payload: Option<&Bytes>) -> bool {
     payload.is_some_and(|bytes| bytes == FAILED)
 }
 
-/// The JSON of a function's value, where that is what was kept.
+/// The JSON of a function's value, if that is what was kept.
 #[cfg(feature = "json")]
 pub(crate) fn json_of(payload: &[u8]) -> Option<&[u8]> {
     payload.strip_prefix(VALUE)

@@ -182,7 +182,7 @@ impl Policy {
     ///
     /// # Panics
     ///
-    /// Where `lease` is less than a millisecond.
+    /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(self, lease: Duration) -> Self {
         assert!(lease >= Duration::from_millis(1), "a lease of {lease:?} lapses at once");

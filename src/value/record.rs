@@ -47,7 +47,7 @@ pub struct Record {
     pub takeover: bool,
     /// Running: how long the lease is that its claim asked for, or its last renewal. Otherwise zero.
     pub lease: Duration,
-    /// Running: what is left of the lease; zero where it has lapsed. Otherwise zero.
+    /// Running: what is left of the lease; zero if it has lapsed. Otherwise zero.
     pub lease_left: Duration,
     /// Running: how long ago the lease lapsed; zero if it is alive. Otherwise zero.
     pub lapsed_for: Duration,
@@ -61,7 +61,7 @@ pub struct Record {
     pub payload: Option<Bytes>,
     /// What the application kept with the claim.
     pub note: Bytes,
-    /// What a token is bound to; `None` where the record is no token's.
+    /// What a token is bound to; `None` if the record is no token's.
     pub binding: Option<Binding>,
     /// Where the last run stands in a distributed trace.
     pub trace: Option<TraceContext>,

@@ -55,14 +55,14 @@ const NAMING: &[u8] = b"tower-idempotency: identifier of a secret, 1";
 const SIGNING: &[u8] = b"tower-idempotency: token, 1";
 
 impl SigningKeys {
-    /// Tokens are signed with this secret, and accepted where they are.
+    /// Signs tokens with this secret, and accepts those that are signed with it.
     ///
     /// It should be random bytes, the same on every process, of a source made for secrets, such as
     /// `openssl rand 32`.
     ///
     /// # Errors
     ///
-    /// Where it is shorter than 32 bytes, the length of the hash (RFC 2104, section 3).
+    /// Returns an error if it is shorter than 32 bytes, the length of the hash (RFC 2104, section 3).
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
         Ok(Self { signing: Key::new(secret.as_ref())?, accepted: Vec::new() })
     }
@@ -71,7 +71,7 @@ impl SigningKeys {
     ///
     /// # Errors
     ///
-    /// Where it is shorter than 32 bytes.
+    /// Returns an error if it is shorter than 32 bytes.
     pub fn accept(mut self, secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
         self.accepted.push(Key::new(secret.as_ref())?);
         Ok(self)

@@ -7,7 +7,7 @@ pub(super) fn is_integer(text: &str) -> bool {
 }
 
 /// The exact decimal value of a JSON number, in one form for all its spellings: sign, digits without zeros at either
-/// end, and the power of ten that they are multiplied with. `None` where the exponent is absurd.
+/// end, and the power of ten that they are multiplied with. `None` if the exponent is absurd.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

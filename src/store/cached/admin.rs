@@ -39,7 +39,7 @@ impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
             let removed = self.behind.forget(key).await;
-            // Also where the error leaves open what was done.
+            // Also if the error leaves open what was done.
             self.drop_copy(key).await;
             removed
         })

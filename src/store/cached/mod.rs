@@ -57,7 +57,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// # What it promises
 ///
 /// - Who may run is decided behind, always. The front judges by the same function, [`judge`](super::judge), and is
-///   believed only where that finds a settled record.
+///   believed only if that finds a settled record.
 /// - A copy ends before its record does, also if the process stands still while it copies. The front's clock and the
 ///   one behind are never compared; both have to run at the same speed.
 /// - A front that fails, or does not answer within its [time](Self::front_timeout), is passed over, and left alone for the
@@ -66,7 +66,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// # What it does not
 ///
-/// - **A copy may outlive its record where that is forgotten**: by an operator, or by a server that loses data. What is
+/// - **A copy may outlive its record if that is forgotten**: by an operator, or by a server that loses data. What is
 ///   forgotten through this very front is forgotten in it too, unless it is being copied at that moment; fronts of other
 ///   processes do not hear of it. They go on replaying for up to [`at_most`](Self::at_most).
 /// - **It does not make first requests faster**: each of them looks into the front, in vain.

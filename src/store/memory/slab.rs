@@ -18,7 +18,7 @@ pub(super) struct Slab {
 }
 
 struct Chunk {
-    /// Filled from the front, so that none is written before it is needed. Empty where there is no memory for them.
+    /// Filled from the front, so that none is written before it is needed. Empty if there is no memory for them.
     slots: Vec<Option<Entry>>,
     free: u64,
 }

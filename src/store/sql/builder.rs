@@ -42,7 +42,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
     ///
     /// # Errors
     ///
-    /// Where the name is none.
+    /// Returns an error if the name is none.
     pub fn table(mut self, name: &str) -> Result<Self, StoreError> {
         self.table = Table::new(name)?;
         Ok(self)
@@ -56,7 +56,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
         self
     }
 
-    /// How many connections the store opens at most, where it opens its own. Default: 16.
+    /// How many connections the store opens at most, if it opens its own. Default: 16.
     pub fn max_connections(mut self, connections: u32) -> Self {
         self.connections = connections.max(1);
         self
@@ -127,7 +127,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
     ///
     /// # Errors
     ///
-    /// Where the URL is none for this database, and where the database cannot be reached.
+    /// Returns an error if the URL is none for this database, or if the database cannot be reached.
     pub async fn connect(self, url: &str) -> Result<SqlStore<D>, StoreError> {
         // The drivers take other URLs too, and SQLite's takes anything for a path.
         if !url.split_once(':').is_some_and(|(scheme, _)| D::SCHEMES.contains(&scheme)) {

@@ -71,7 +71,7 @@ pub trait Driver: Database {
     /// Refuses options that no store can work with.
     fn check(options: &Options<Self>) -> Result<(), StoreError>;
 
-    /// What the store asks for where it connects by itself.
+    /// What the store asks for if it connects by itself.
     fn configure(options: Options<Self>, url: &str, busy_timeout: Duration) -> Result<Options<Self>, StoreError>;
 
     /// Sends a statement, prepared once for each connection.
@@ -84,7 +84,7 @@ pub trait Driver: Database {
     /// Sends a text of several statements.
     fn run(connection: &mut Self::Connection, text: String) -> impl Future<Output = sqlx::Result<()>> + Send + '_;
 
-    /// What begins a transaction of the work, which may not be idle for longer than `idle` where the database can see
+    /// What begins a transaction of the work, which may not be idle for longer than `idle` if the database can see
     /// to that.
     fn begin_text(idle: Duration) -> String;
 

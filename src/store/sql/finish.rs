@@ -72,7 +72,7 @@ impl<D: Driver> SqlStore<D> {
         self.change(&statements.undo, &values).await
     }
 
-    /// Ends a claim in one statement, its own or an abandoned one in its runner's place; where that changes nothing,
+    /// Ends a claim in one statement, its own or an abandoned one in its runner's place; if that changes nothing,
     /// says what is there.
     async fn end(
         &self,

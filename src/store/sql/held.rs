@@ -60,7 +60,7 @@ impl<D: Database> Held<D> {
         Arc::new(Self { connections: Mutex::new(connections), most, turns })
     }
 
-    /// Waits for a turn, where there are turns, as long as the pool would have a caller wait for a connection.
+    /// Waits for a turn, if there are turns, as long as the pool would have a caller wait for a connection.
     pub(super) async fn turn(&self, pool: &Pool<D>) -> sqlx::Result<Option<SemaphorePermit<'_>>> {
         let Some(turns) = &self.turns else { return Ok(None) };
         match timeout(pool.options().get_acquire_timeout(), turns.acquire()).await {
@@ -126,7 +126,7 @@ impl<D: Database> Held<D> {
 impl<D: Database> Drop for Held<D> {
     fn drop(&mut self) {
         let connections = self.connections.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // A store may be dropped where no runtime is, or none any more.
+        // A store may be dropped outside of a runtime, or after the runtime has shut down.
         let _inside = connections.runtime.as_ref().map(Handle::enter);
         connections.idle.clear();
     }

@@ -121,7 +121,7 @@ impl<D: Driver> SqlStore<D> {
             Some(connection) => connection,
             None => AtHand::new(self.connection().await?),
         };
-        // Where this fails, or is dropped half-way, the pool looks after the connection.
+        // If this fails, or is dropped half-way, the pool looks after the connection.
         let answer = D::ask(&mut connection.connection, statement, values).await.map_err(CommandError::Failed)?;
         held.keep(pool, connection);
         Ok(answer)

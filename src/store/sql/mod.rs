@@ -147,7 +147,7 @@ impl<D: Driver> SqlStore<D> {
     /// package are named by it.
     pub const SCHEMA_VERSION: u32 = 1;
 
-    /// The statements that create the table and its index, where they are not there: for those who own their
+    /// The statements that create the table and its index, if they are not there: for those who own their
     /// migrations. The same text, for the default table, is in the folder `migrations` of this package.
     pub fn schema(&self) -> String {
         D::DIALECT.fill(D::TEXTS.schema, &self.shared.table) + "\n"

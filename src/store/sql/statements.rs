@@ -51,7 +51,7 @@ macro_rules! statements {
         #[derive(Clone, Copy, Debug)]
         pub struct Texts {
             pub(super) schema: &'static str,
-            /// Where a claim in a transaction of the work is another one than `claim`.
+            /// The claim in a transaction of the work, if it is another statement than `claim`.
             pub(super) open: Option<&'static str>,
             $(pub(super) $name: &'static str,)*
         }

@@ -65,7 +65,7 @@ async fn a_takeover_is_for_the_same_request_only(lab: &Lab<'_>) {
     }
 }
 
-/// A lapsed claim is never taken over where it, or the claim that finds it, says at most once.
+/// A lapsed claim is never taken over if it, or the claim that finds it, says at most once.
 async fn at_most_once_is_never_taken_over(lab: &Lab<'_>) {
     let store = lab.store().await;
     for (first, second) in [(true, false), (false, true), (true, true)] {

@@ -64,7 +64,7 @@ pub use self::{
 ///
 /// # Panics
 ///
-/// Where the store breaks rules, with the names of all of them.
+/// Panics if the store breaks rules, with the names of all of them.
 pub async fn run<F: Factory>(factory: &F) {
     let failures = failures(factory).await;
     let report: Vec<_> = failures.iter().map(|failure| format!("\n- {failure}")).collect();
@@ -92,7 +92,7 @@ pub async fn failures<F: Factory>(factory: &F) -> Vec<Failure> {
 ///
 /// # Panics
 ///
-/// Where the store breaks it, and where no rule has this name.
+/// Panics if the store breaks it, or if no rule has this name.
 pub async fn check<F: Factory>(name: &str, factory: &F) {
     let Some(rule) = rules().find(|rule| rule.name == name) else {
         let names: Vec<_> = rules().map(|rule| rule.name).collect();

@@ -131,7 +131,7 @@ async fn a_change_wakes_all_who_wait(lab: &Lab<'_>) {
     still_waits("a change of another key", &bystander);
 }
 
-/// Waiting ends at its deadline where nothing changes, and not before.
+/// Waiting ends at its deadline if nothing changes, and not before.
 async fn waiting_ends_at_its_deadline(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), claim());
     store.claim(&key, &first).await;

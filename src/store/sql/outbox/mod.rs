@@ -68,7 +68,7 @@ impl<D: Driver> Outbox<D> {
     ///
     /// # Errors
     ///
-    /// Where the name is none.
+    /// Returns an error if the name is none.
     pub fn table(self, name: &str) -> Result<Self, StoreError> {
         Ok(Self::within(self.store, Table::new(name)?))
     }
@@ -78,13 +78,13 @@ impl<D: Driver> Outbox<D> {
         Self { store, table, statements, woken: Arc::default() }
     }
 
-    /// The statements that create the table and its indexes, where they are not there: for those who own their
+    /// The statements that create the table and its indexes, if they are not there: for those who own their
     /// migrations.
     pub fn schema(&self) -> String {
         self.statements.schema.clone()
     }
 
-    /// Creates the table and its indexes, where they are not there. It may be called by several processes at once.
+    /// Creates the table and its indexes, if they are not there. It may be called by several processes at once.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.store.bring_up(&self.table, &self.statements.schema).await
     }
@@ -96,7 +96,7 @@ impl<D: Driver> Outbox<D> {
     ///
     /// # Errors
     ///
-    /// Where the message's topic, key or id is [none](Message), and those of the database. Nothing is tried again,
+    /// Returns an error if the message's topic, key or id is [none](Message), and those of the database. Nothing is tried again,
     /// since the transaction may be broken; roll it back.
     ///
     /// # Cancellation

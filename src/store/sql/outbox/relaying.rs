@@ -19,7 +19,7 @@ impl<D: Driver> Outbox<D> {
     /// Leases messages that may be sent now, at most one of each key: the first that is unsent. Those that were never
     /// tried come first, then those that are due for the longest. Messages of the topics in `but` are left alone.
     ///
-    /// Where the database can skip what others have locked it is one statement. Elsewhere the heads are read first, of
+    /// If the database can skip what others have locked it is one statement. Elsewhere the heads are read first, of
     /// one moment, and then taken one by one if they are still as they were seen; a locking read of MariaDB would see
     /// the messages and what stands before them at different moments.
     pub(crate) async fn lease(&self, limit: usize, but: &[&str], lease: Duration) -> Result<Vec<StagedMessage>, StoreError> {

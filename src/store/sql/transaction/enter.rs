@@ -106,7 +106,7 @@ impl<D: Driver> SqlStore<D> {
     /// Whether the record is looked for before it is written.
     ///
     /// A key that this process has not met is most likely free, and a look costs as much as the insert that would find out
-    /// otherwise. But where a transaction has to be waited for, so would an answer that is there.
+    /// otherwise. But if a transaction has to be waited for, so would an answer that is there.
     fn looks_first(&self, id: &[u8]) -> bool {
         D::ONE_WRITER || self.shared.met.has(id) || self.shared.seats.available_permits() == 0
     }

@@ -106,7 +106,7 @@ impl<D: Driver> Live<D> {
 
     /// Rolls it back and keeps the place among those that run.
     pub(super) async fn leave(mut self) -> Option<running::Place<D>> {
-        // Where this fails the connection is closed.
+        // If this fails the connection is closed.
         let _ = self.roll_back().await;
         self.running.take()
     }

@@ -55,7 +55,7 @@ impl<D: Driver> Tx<D> {
     ///
     /// # Errors
     ///
-    /// Where the transaction is one of another database, is taken already, or has ended.
+    /// Returns an error if the transaction is one of another database, is taken already, or has ended.
     pub fn take(slot: &TransactionSlot) -> Result<Self, NoTransaction> {
         let Some(place) = slot.get::<Place<D>>() else { return Err(NoTransaction::OtherDatabase) };
         let live = place.take()?;
@@ -167,7 +167,7 @@ impl<D: Driver> Place<D> {
         }
     }
 
-    /// Where it has ended meanwhile, it is rolled back.
+    /// If it has ended meanwhile, it is rolled back.
     fn give_back(&self, live: Live<D>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, State::Taken) {
