@@ -1,4 +1,4 @@
-//! What browsers have to be told so that a page of another origin can use the layers (CORS).
+//! The headers that a CORS layer has to allow and expose, so that a page of another origin can use the layers.
 //!
 //! ```
 //! use axum::{Router, http::{HeaderValue, Method, header::{AUTHORIZATION, CONTENT_TYPE}}, routing::post};

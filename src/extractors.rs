@@ -13,10 +13,10 @@ use std::{convert::Infallible, error::Error, fmt};
 
 use crate::exchange::{IssueError, Operation, TokenIssuer};
 
-/// A handler asked for an [`Operation`], and no layer has put one there: 500.
+/// The rejection if a handler takes an [`Operation`], and no layer has added one: 500.
 ///
-/// Either the route lacks its `IdempotencyLayer`, or it serves requests that the layer lets through unprotected; then
-/// the handler should take an `Option<Operation>`.
+/// Either the route has no `IdempotencyLayer`, or the layer lets some of its requests through unprotected. In the
+/// second case the handler should take an `Option<Operation>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingOperation;
@@ -56,7 +56,7 @@ impl<S: Sync> OptionalFromRequestParts<S> for Operation {
     }
 }
 
-/// A handler asked for a [`TokenIssuer`], and no layer has put one there: 500. The route lacks its `TokenLayer`.
+/// The rejection if a handler takes a [`TokenIssuer`], and no layer has added one: 500. The route has no `TokenLayer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingTokenIssuer;

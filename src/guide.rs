@@ -1,10 +1,10 @@
-//! Guides. Their examples are tests.
+//! Guides. Their examples run as tests.
 
 /// The order of layers.
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}
 
-/// Whose key it is: users and tenants.
+/// The owner of a key: users and tenants.
 #[doc = include_str!("../docs/callers.md")]
 pub mod callers {}
 
@@ -26,13 +26,13 @@ pub mod callbacks {}
 #[doc = include_str!("../docs/clients.md")]
 pub mod clients {}
 
-/// Refusals in the form of one's own API.
+/// Refusals in the format of your own API.
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 #[doc = include_str!("../docs/errors.md")]
 pub mod errors {}
 
-/// Mistakes, and who tells of them.
+/// Mistakes, and how each is reported.
 #[doc = include_str!("../docs/mistakes.md")]
 pub mod mistakes {}
 
@@ -46,7 +46,7 @@ pub mod testing {}
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}
 
-/// Forms that are sent once.
+/// Forms that are submitted once.
 #[doc = include_str!("../docs/tokens.md")]
 #[doc = ""]
 #[cfg_attr(feature = "form", doc = "[multipart_prefix]: crate::TokenLayer::multipart_prefix")]
@@ -83,7 +83,7 @@ pub mod transactions {}
 #[doc = include_str!("../docs/redis.md")]
 pub mod redis {}
 
-/// PostgreSQL, MariaDB (MySQL: not run) and SQLite.
+/// PostgreSQL, MariaDB (MySQL: not tested) and SQLite.
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 #[doc = include_str!("../docs/sql.md")]

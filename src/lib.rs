@@ -1,8 +1,9 @@
 //! Tower middleware that makes an operation safe to repeat.
 //!
-//! Requests repeat: a double click, a retry after a lost answer, a payment platform that notifies until it reads its
-//! word of success, a queue that delivers at least once. A route says what happens then, and the layer sees to it,
-//! under races, crashes, lost answers and several processes.
+//! Requests repeat: a user clicks twice, a client retries after a lost answer, a payment platform sends its
+//! notification until it receives the expected answer, a queue delivers at least once. Each route defines how a
+//! repeated request is answered. The layer ensures it, also under races, crashes and lost answers, and with several
+//! processes.
 //!
 //! ```
 //! use axum::{Router, body::Body, http::{Request, StatusCode}, routing::post};
@@ -28,54 +29,56 @@
 //!
 //! # Two ideas
 //!
-//! - **Anti-resubmit** tells the second request off: [`Policy::reject`].
-//! - **Idempotency** digests it: the second caller gets the first one's success, and nothing happens twice:
-//!   [`Policy::replay`], the default.
+//! - **Anti-resubmit** refuses the second request: [`Policy::reject`].
+//! - **Idempotency** accepts the second request: its caller receives the first one's success, and nothing happens
+//!   twice. This is [`Policy::replay`], the default.
 //!
 //! # Where to look
 //!
 //! | what | where |
 //! | --- | --- |
 //! | put a layer around a service | [`IdempotencyLayer`] |
-//! | say where the key is, whose it is, what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
-//! | say what happens to a repeated request | [`Policy`] |
+//! | define where the key is, whom it belongs to, and what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
+//! | define what happens to a repeated request | [`Policy`] |
 //! | let a form be submitted once | [`Tokens`], [`TokenLayer`], [`TokenIssuer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
-//! | bring to an end what a dead process began | [`Reconciler`], [`Payload`] |
-//! | see in the handler which try it is | [`Operation`] |
+//! | finish what a dead process began | [`Reconciler`], [`Payload`] |
+//! | find out in the handler which attempt it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
-//! | take the weight of duplicates off a store | [`store::CachedStore`] |
+//! | reduce the load of duplicates on a store | [`store::CachedStore`] |
 //! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
-//! | shut down without losing what clients left behind | [`BackgroundTasks`] |
-//! | read up on something | [`guide`] |
+//! | shut down without losing the work of clients that have left | [`BackgroundTasks`] |
+//! | read a guide | [`guide`] |
 //!
 //! # What is promised
 //!
 //! | mode | one at a time | a crash between effect and record | late finisher |
 //! | --- | --- | --- | --- |
-//! | lease (default) | yes, while the runner renews its lease | the next try runs, told [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client gets what the record says |
+//! | lease (default) | yes, while the runner renews its lease | the next try runs, and sees [`attempt`](Operation::attempt)` > 1` | its answer is not recorded, and its client is answered from the record |
 //! | transaction ([`IdempotencyLayer::transactional`], SQL stores) | yes | rolled back with the effect; the next try runs as if new | its commit fails, once the database has ended its transaction |
 //! | at most once ([`Policy::at_most_once`]) | yes | does not run again for its retention (30 days): 409 `outcome-unknown` until it is [reconciled](guide::reconciliation) | as above, unless its record was released while it could still act |
 //!
-//! What the store loses, nobody knows. A claim whose answer was lost on its way is given back, so that `outcome-unknown` may
-//! be followed by a first run. If the store is away when a handler ends, its client receives an answer that may not be
-//! recorded. A failover of Redis may lose records, in each of its modes: what was answered may run again, and a token that
-//! was spent may be spent again. The README has a table of what happens then, mode by mode; see also
-//! [the refusals](guide::refusals).
+//! The layer cannot know what the store has lost. If the store's reply to a claim is lost, the claim is released, so
+//! `outcome-unknown` may be followed by a first run. If the store is unavailable when a handler ends, the client
+//! receives an answer that may not be recorded. A failover of Redis may lose records, in each of its modes: an
+//! operation that was answered may run again, and a spent token may be spent again. The README has a table of the
+//! consequences in each mode; see also [the refusals](guide::refusals).
 //!
-//! A lease ends. A runner, or a store, that stands still past it can be overtaken, and then two runs of one operation
-//! overlap. [`Operation::is_lost`] tells the slower one, if it asks right before its effect. What must not happen twice even
-//! then needs a guard where it happens, such as a unique key in the database.
+//! A lease lapses. If a runner or a store is paused for longer than the lease, another runner can take the claim over,
+//! and two runs of one operation overlap. The slower run detects this if it calls [`Operation::is_lost`] right before
+//! its effect. An effect that must not happen twice even then needs a guard of its own, such as a unique key in the
+//! database.
 //!
-//! An answer is read to its end before its client gets any of it, so that it can be kept. A `text/event-stream` is passed on
-//! as it comes and not kept; for other streams see [`Operation::stream`] and [`Policy::stream_after`].
+//! The layer reads an answer to its end before the client receives any of it, so that the answer can be kept. A
+//! `text/event-stream` is passed on as it arrives and is not kept; for other streams see [`Operation::stream`] and
+//! [`Policy::stream_after`].
 //!
-//! Two mistakes this crate is there to avoid: a distributed lock alone is not idempotency, since it ends, and the next
-//! retry walks in; and a mark that is set before the work and never settled is a lost order, since every retry is told
-//! that it was done.
+//! This crate avoids two mistakes. A distributed lock alone is not idempotency: the lock expires, and the next retry
+//! runs. A mark that is set before the work and never settled loses an order: every retry receives the answer that the
+//! order was done.
 //!
 //! # Features
 //!
@@ -84,23 +87,23 @@
 //! | `axum` | yes | the matched route as the route's name, [`key::path`], the [`Operation`] extractor |
 //! | `memory` | yes | [`MemoryStore`] |
 //! | `tracing` | yes | events, with hashed keys |
-//! | `json` | no | [`key::json`], [`fingerprint::json`] and its kin; [`Once`], whose values are kept as JSON |
+//! | `json` | no | [`key::json`], [`fingerprint::json`] and its variants; [`Once`], whose values are kept as JSON |
 //! | `form` | no | [`key::form`], [`fingerprint::form`], tokens in `multipart/form-data` |
 //! | `xml` | no | [`key::xml`] |
-//! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; with it the three above |
+//! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; it includes the three above |
 //! | `signed-tokens` | no | [`SigningKeys`], [`Tokens::signed`] |
 //! | `redis` | no | [`RedisStore`] |
 //! | `redis-cluster` | no | `RedisStore` on a Redis Cluster |
-//! | `redis-sentinel` | no | `RedisStore` on a master that Redis Sentinel watches |
+//! | `redis-sentinel` | no | `RedisStore` on a master that Redis Sentinel monitors |
 //! | `redis-tls` | no | `rediss://` by rustls, with the certificates of the operating system or others |
 //! | `postgres` | no | `PostgresStore`; it needs Rust 1.94, as do the two below |
-//! | `mysql` | no | `MySqlStore`, for MariaDB (MySQL: not run) |
+//! | `mysql` | no | `MySqlStore`, for MariaDB (MySQL: not tested) |
 //! | `sqlite` | no | `SqliteStore`, on a file, with no server |
 //! | `testing` | no | [`testing`]: a conformance suite for stores, a store with scripted faults, a manual clock |
 //!
-//! Without `axum` the layer serves plain Tower and Hyper, and the path is the route.
+//! Without `axum` the layer works with plain Tower and Hyper, and the route is the request's path.
 //!
-// Without its feature an item is not there to be linked to: these links lead to docs.rs then.
+// Without its feature an item does not exist, so these links lead to docs.rs.
 #![cfg_attr(
     not(feature = "presets"),
     doc = "[`preset`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/preset/index.html"

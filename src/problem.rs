@@ -10,25 +10,25 @@ use http::{
 
 use crate::value::Refusal;
 
-/// Where the names of refusals are explained, if the application has no page of its own.
+/// The page that explains the names of refusals, if the application has no page of its own.
 pub(crate) const TYPE_BASE: &str =
     "https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/refusals/index.html";
 
-/// A refusal, with what the layer knows of it.
+/// A refusal, with what the layer knows about it.
 pub(crate) struct Problem<'a> {
     pub(crate) refusal: &'a Refusal,
-    /// `type` is this, a `#`, and the refusal's name.
+    /// The base of `type`, which is this base, a `#`, and the refusal's name.
     pub(crate) base: &'a str,
-    /// Where that belongs which is missing, or not in its form.
+    /// The place where the missing or malformed value belongs.
     pub(crate) place: Option<String>,
-    /// What names this occurrence.
+    /// The identifier of this occurrence.
     pub(crate) instance: Option<String>,
-    /// Whether the explanation is linked to in the head as well.
+    /// Whether a `Link` header also leads to the explanation.
     pub(crate) link: bool,
 }
 
 impl Problem<'_> {
-    /// The answer that tells a client of a refusal.
+    /// Returns the problem document as a response.
     pub(crate) fn render(&self) -> Response<Bytes> {
         let (refusal, kind) = (self.refusal, format!("{}#{}", self.base, self.refusal.name()));
         let status = refusal.status();
@@ -59,7 +59,7 @@ impl Problem<'_> {
     }
 }
 
-/// What the client can do about a refusal, and where that belongs which is missing.
+/// Returns what the client can do about a refusal, and where the missing or malformed value belongs.
 pub(crate) fn detail(refusal: &Refusal, place: Option<&str>) -> String {
     let detail = refusal.detail();
     match place {
@@ -68,8 +68,8 @@ pub(crate) fn detail(refusal: &Refusal, place: Option<&str>) -> String {
     }
 }
 
-/// Says when to come again, if the refusal is one of those that pass and the answer does not say it yet: after
-/// `pause`, or sooner if the lease of the running request lapses sooner.
+/// Sets `Retry-After`, if the refusal is temporary and the response has none yet: to `pause`, or to the rest of the
+/// running request's lease if that is shorter.
 pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
     let pause = match refusal {
         Refusal::RequestInProgress(left) => pause.min(*left),
@@ -85,14 +85,14 @@ pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal,
     retry_after(response.headers_mut(), pause);
 }
 
-/// Says when to come again, unless the answer says it already.
+/// Sets `Retry-After`, in whole seconds, unless the response has one already.
 pub(crate) fn retry_after(headers: &mut HeaderMap, pause: Duration) {
     let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
     headers.entry(RETRY_AFTER).or_insert_with(|| HeaderValue::from(seconds.max(1)));
 }
 
-/// Says whether sending the request again is of any use, in the fields that SDKs obey before they look at the status:
-/// those of Stripe's own, and those that Stainless generates.
+/// Sets the fields that state whether a retry is useful, which SDKs follow before they look at the status: the field of
+/// Stripe's own SDKs, and that of the SDKs that Stainless generates.
 pub(crate) fn set_sdk_hints(headers: &mut HeaderMap, retryable: bool) {
     let value = HeaderValue::from_static(if retryable { "true" } else { "false" });
     for name in ["stripe-should-retry", "x-should-retry"] {
@@ -100,7 +100,7 @@ pub(crate) fn set_sdk_hints(headers: &mut HeaderMap, retryable: bool) {
     }
 }
 
-/// A JSON string (RFC 8259, section 7).
+/// Appends `text` as a JSON string (RFC 8259, section 7).
 fn quote(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {

@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 
 use super::{BoxError, IdleTimeout};
 
-/// What a frame of untold size is taken for, in bytes.
+/// The assumed size of a frame of unknown size, in bytes.
 const UNTOLD: usize = 8 * 1024;
 
 /// A whole body.
@@ -23,32 +23,32 @@ pub(crate) struct Collected {
     pub(crate) trailers: Option<Box<HeaderMap>>,
 }
 
-/// What was read of a body before it turned out to be longer than the limit.
+/// The bytes that were read of a body that is not whole.
 #[derive(Debug)]
 pub(crate) struct Excess {
     pub(crate) read: Bytes,
 }
 
-/// Why a body is not whole.
+/// The reason why a body is not whole.
 #[derive(Debug)]
 pub(crate) enum Failure<E> {
-    /// It is longer than the limit; the rest has not been read.
+    /// The body is longer than the limit; the rest has not been read.
     TooLong(Excess),
-    /// It broke, behind what was read.
+    /// The body broke after the bytes that were read.
     Broken(Excess, E),
-    /// It had not ended when the time was up; the rest has not been read.
+    /// The body had not ended when the time was over; the rest has not been read.
     TooSlow(Excess),
-    /// No frame came for as long as was waited for one.
+    /// No frame arrived within the idle timeout.
     Stalled,
 }
 
-/// How long a body may take.
+/// The time that a body may take.
 pub(crate) enum Patience {
-    /// Any time.
+    /// No limit.
     Endless,
-    /// Until this is over.
+    /// The time until this timer fires.
     Until(Pin<Box<Sleep>>),
-    /// So long between two frames.
+    /// The time between two frames.
     Idle(IdleTimeout),
 }
 
@@ -62,7 +62,7 @@ impl Patience {
     }
 }
 
-/// Reads a body to its end, up to `limit` bytes, or for as long as `patience` says. A body of one frame is not copied.
+/// Reads a body to its end, up to `limit` bytes, for as long as `patience` allows. A body of one frame is not copied.
 pub(crate) async fn collect<B>(
     mut body: Pin<&mut B>,
     limit: usize,
@@ -117,10 +117,9 @@ where
     Ok(Collected { data: join(first, more), trailers })
 }
 
-/// Reads and drops up to `limit` bytes, so that the sender gets round to reading its answer.
+/// Reads and drops up to `limit` bytes, so that the sender gets to reading its answer.
 ///
-/// A body that a layer further out bounds can be read on behind its bound: each frame is an error then, of a size that
-/// nobody tells.
+/// A body that an outer layer limits can still be read beyond that limit: each frame is then an error, of unknown size.
 pub(crate) async fn drain<B>(body: B, limit: usize)
 where
     B: Body<Data = Bytes>,
@@ -142,7 +141,7 @@ where
     }
 }
 
-/// Whether a body broke because a layer further out bounds it.
+/// Returns whether a body broke because an outer layer limits it.
 pub(crate) fn is_over_a_limit(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -158,7 +157,7 @@ fn exceeds(length: u64, limit: usize) -> bool {
     usize::try_from(length).map_or(true, |length| length > limit)
 }
 
-/// Room for the whole body if its length is told, and never for more than the limit.
+/// Returns the capacity for the whole body if its length is known, and never more than the limit.
 fn expected(left: u64, read: usize, limit: usize) -> usize {
     usize::try_from(left).unwrap_or(limit).saturating_add(read).min(limit).max(read)
 }

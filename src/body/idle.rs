@@ -7,11 +7,11 @@ use std::{
 
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Bounds how long a body may stand still between two of its frames.
+/// A limit for the time between two frames of a body.
 #[derive(Debug)]
 pub(crate) struct IdleTimeout {
     limit: Duration,
-    /// Boxed, and not made before the body stands still: most are there at once.
+    /// Boxed, and created only when the body pauses: most bodies arrive at once.
     timer: Option<Pin<Box<Sleep>>>,
     waits: bool,
 }
@@ -21,7 +21,7 @@ impl IdleTimeout {
         Self { limit, timer: None, waits: false }
     }
 
-    /// Looks whether the time is over while no frame is there.
+    /// Returns whether the time is over while no frame is available.
     pub(crate) fn has_elapsed(&mut self, cx: &mut Context<'_>) -> bool {
         let limit = self.limit;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
@@ -32,7 +32,7 @@ impl IdleTimeout {
         timer.as_mut().poll(cx) == Poll::Ready(())
     }
 
-    /// A frame has come: the time starts anew with the next wait.
+    /// Notes that a frame has arrived: the time starts again with the next wait.
     pub(crate) fn restart(&mut self) {
         self.waits = false;
     }

@@ -1,4 +1,4 @@
-//! Bodies: collected within a limit, given back, or passed on as they come.
+//! Bodies: collected within a limit, resumed after a part was read, or passed on as they arrive.
 
 mod collect;
 mod idle;

@@ -11,12 +11,13 @@ use http_body::Body;
 
 use super::{BoxError, IdleTimeout, RequestBody, Watch};
 
-/// A body that is read only as far as somebody looks, and not much further than a limit. What was read is given back.
+/// A body that is read only as far as its reader needs, and not much further than a limit. The bytes that were read are
+/// part of the resumed body.
 pub(crate) struct Prefix<B> {
     body: Pin<Box<B>>,
     read: Vec<Bytes>,
     trailers: Option<Box<HeaderMap>>,
-    /// How much may still be read.
+    /// The number of bytes that may still be read.
     left: usize,
     ended: bool,
     paused: bool,
@@ -40,17 +41,17 @@ impl<B: Body<Data = Bytes>> Prefix<B> {
         }
     }
 
-    /// Why the body broke, if it did.
+    /// Takes the error that broke the body, if there is one.
     pub(crate) fn take_error(&mut self) -> Option<BoxError> {
         self.error.take()
     }
 
-    /// Whether no frame came for as long as was waited for one.
+    /// Returns whether no frame arrived within the idle timeout.
     pub(crate) fn has_stalled(&self) -> bool {
         self.stalled
     }
 
-    /// The whole body, as if nobody had looked. From now on its rest is watched.
+    /// Returns the whole body, including the bytes that were read. From now on its rest is watched.
     pub(crate) fn resumed(self, watch: Watch) -> RequestBody<B> {
         let rest = (!self.ended).then_some((self.body, watch));
         RequestBody::resumed(self.read, self.trailers, rest)
@@ -66,12 +67,12 @@ where
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.paused {
-            // Who looks is greedy, and would read on before it looks at what it has.
+            // The reader is greedy: without this pause it would read on before it parses the bytes that it has.
             self.paused = false;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // At an end, unlike at an error, what was read is looked at.
+        // At an end, unlike at an error, the bytes that were read are parsed.
         if self.ended || self.left == 0 {
             return Poll::Ready(None);
         }

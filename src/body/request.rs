@@ -12,11 +12,11 @@ use pin_project_lite::pin_project;
 use super::{BoxError, Collected, Watch};
 
 pin_project! {
-    /// The request body that the inner service gets: the client's own, or the bytes that the layer has read.
+    /// The request body that the inner service receives: the client's own, or the bytes that the layer has read.
     ///
-    /// Its error is the client's own, or, of a body that is passed on while it is claimed, a [`std::io::Error`] of the kind
-    /// [`TimedOut`](std::io::ErrorKind::TimedOut) when no part of it came for as long as
-    /// [`body_timeout`](crate::IdempotencyLayer::body_timeout) says.
+    /// The error is that of the client's body. If the body is passed on while its request is claimed, the error can
+    /// also be a [`std::io::Error`] of the kind [`TimedOut`](std::io::ErrorKind::TimedOut): no part of the body arrived
+    /// within the [`body_timeout`](crate::IdempotencyLayer::body_timeout).
     #[derive(Debug)]
     pub struct RequestBody<B> {
         #[pin]
@@ -43,12 +43,12 @@ impl<B> Default for RequestBody<B> {
 }
 
 impl<B> RequestBody<B> {
-    /// A body that the layer has not touched.
+    /// Wraps a body that the layer has not touched.
     pub(crate) fn passed(body: B) -> Self {
         Self { kind: Kind::Passed { body } }
     }
 
-    /// A body that goes to the handler as it comes, while its work is told if it breaks.
+    /// Wraps a body that goes to the handler as it arrives, while `watch` notifies its work if the body breaks.
     pub(crate) fn watched(body: B, watch: Watch) -> Self {
         Self { kind: Kind::Watched { body, watch: Box::new(watch) } }
     }
@@ -58,7 +58,7 @@ impl<B> RequestBody<B> {
         Self { kind: Kind::Whole { data, trailers } }
     }
 
-    /// How many bytes of it are held in memory.
+    /// Returns how many bytes of the body are held in memory.
     pub(crate) fn held(&self) -> usize {
         match &self.kind {
             Kind::Passed { .. } | Kind::Watched { .. } => 0,
@@ -67,7 +67,8 @@ impl<B> RequestBody<B> {
         }
     }
 
-    /// A body of which the layer has read the beginning; with trailers, or without a rest, it was all of it.
+    /// Creates a body of which the layer has read the beginning. With trailers, or without a rest, the layer has read
+    /// all of it.
     #[cfg(feature = "form")]
     pub(crate) fn resumed(
         read: Vec<Bytes>,
@@ -131,7 +132,8 @@ where
     }
 }
 
-/// Whoever passes the request on and knows its length leaves trailers out.
+/// Returns the size hint, without an upper bound if there are trailers: a client that forwards the request and knows
+/// its length leaves trailers out.
 fn sizes(read: usize, rest: &SizeHint, trailers: bool) -> SizeHint {
     let read = read as u64;
     let mut hint = SizeHint::new();

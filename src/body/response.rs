@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// The response body that a client gets: the inner service's own, a kept one, or one of the layer's.
+    /// The response body that a client receives: the inner service's own, a kept one, or one of the layer's.
     #[derive(Debug)]
     pub struct ResponseBody<B>
     where
@@ -24,7 +24,7 @@ pin_project! {
     }
 }
 
-/// An empty body, as layers of `tower-http` make one for the answers that they give themselves.
+/// An empty body, as layers of `tower-http` create one for their own answers.
 impl<B: Body> Default for ResponseBody<B> {
     fn default() -> Self {
         Self::whole(Bytes::new(), None)
@@ -32,7 +32,7 @@ impl<B: Body> Default for ResponseBody<B> {
 }
 
 impl<B: Body> ResponseBody<B> {
-    /// A body that the layer has not touched.
+    /// Wraps a body that the layer has not touched.
     pub(crate) fn passed(body: B) -> Self {
         Self { passed: Some(body), ..Self::whole(Bytes::new(), None) }
     }
@@ -41,7 +41,7 @@ impl<B: Body> ResponseBody<B> {
         Self { head: Some(data).filter(|data| !data.is_empty()), trailers, error: None, rest: None, passed: None }
     }
 
-    /// A body of which the layer has read the beginning.
+    /// Creates a body of which the layer has read the beginning.
     pub(crate) fn resumed(read: Bytes, rest: Pin<Box<B>>) -> Self {
         Self { rest: Some(rest), ..Self::whole(read, None) }
     }
@@ -50,7 +50,7 @@ impl<B: Body> ResponseBody<B> {
         self.error.is_some()
     }
 
-    /// A body that broke behind what was read.
+    /// Creates a body that broke after the bytes that were read.
     pub(crate) fn broken(read: Bytes, error: B::Error) -> Self {
         Self { error: Some(error), ..Self::whole(read, None) }
     }
@@ -87,7 +87,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
             && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
-    /// Exact only if nothing but data comes: a server that knows the length leaves trailers out.
+    /// Returns an exact size only if nothing but data follows: a server that knows the length leaves trailers out.
     fn size_hint(&self) -> SizeHint {
         if let Some(passed) = &self.passed {
             return passed.size_hint();

@@ -12,7 +12,8 @@ use http_body::{Body, Frame};
 use super::{BoxError, IdleTimeout};
 use crate::engine::Work;
 
-/// Tells the work of a request if the body that its handler reads breaks, or stands still for too long.
+/// A watch on the body that a handler reads: it notifies the work of the request if the body breaks, or pauses for too
+/// long.
 #[derive(Debug)]
 pub(crate) struct Watch {
     work: Arc<Work>,
@@ -25,7 +26,7 @@ impl Watch {
         Self { work, idle: IdleTimeout::new(timeout), stalled: false }
     }
 
-    /// Whether it has stood still: nothing is read of it any more.
+    /// Returns whether the body has stalled: nothing is read of it any more.
     pub(super) fn is_over(&self) -> bool {
         self.stalled
     }

@@ -12,18 +12,18 @@ use crate::{
     value::{Fingerprint, Policy, Refusal},
 };
 
-/// How a layer is made.
+/// Constructors.
 impl<M> ConsumerLayer<M> {
-    /// A layer that keeps its records in `store`, for messages whose key is what `key` takes out of them and whose
-    /// fingerprint is their JSON.
+    /// Creates a layer that keeps its records in `store`. The closure `key` takes the key out of a message, and the
+    /// fingerprint of a message is its JSON.
     ///
-    /// `name` says who consumes: two consumers of one message, each with its own work to do, need two names, and it
+    /// `name` identifies the consumer: two consumers of one message, each with its own work, need two names. The name
     /// should not change from one deploy to the next. The policy is [`Policy::replay`].
     ///
     /// Fields that differ from one delivery of a message to the next, such as a delivery tag or the
-    /// [`Operation`](crate::Operation), must not be serialised (`#[serde(skip)]`); what has no order of its own, such as a
-    /// `HashSet`, should not be. The order of a map's members makes no difference. Otherwise take
-    /// [`with_fingerprint`](Self::with_fingerprint).
+    /// [`Operation`](crate::Operation), must not be serialised (`#[serde(skip)]`). Collections without an order of
+    /// their own, such as a `HashSet`, should not be serialised either. The order of a map's members makes no
+    /// difference. If this is not possible, use [`with_fingerprint`](Self::with_fingerprint).
     #[cfg(feature = "json")]
     #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
     pub fn new<K: IntoKey>(
@@ -37,9 +37,9 @@ impl<M> ConsumerLayer<M> {
         Self::on(Engine::new(store), name, key, Arc::new(|message| in_json(message)))
     }
 
-    /// A layer as `new` makes it, for messages whose fingerprint is what the closure says.
+    /// Creates a layer as `new` does, for messages whose fingerprint a closure returns.
     ///
-    /// [`Fingerprint::OFF`] lets the key alone decide: then nobody may be able to publish who is not trusted with everybody's
+    /// With [`Fingerprint::OFF`] the key alone decides: then everybody who can publish must be trusted with everybody's
     /// keys.
     ///
     /// ```
@@ -67,13 +67,13 @@ impl<M> ConsumerLayer<M> {
         Self::on(Engine::new(store), name, key, Arc::new(move |message| Ok(fingerprint(message))))
     }
 
-    /// A layer that opens a transaction in the database of `store`, in which the service works too: its effect and the
-    /// record of its message are committed together, or neither is. The rest is as with `new`.
+    /// Creates a layer that opens a transaction in the database of `store`. The service works in the same transaction:
+    /// its effect and the record of its message are committed together, or neither is. The rest is as with `new`.
     ///
-    /// The service takes the transaction from its [`Operation`][transaction], which
-    /// [`operation`](Self::operation) puts into the message. A failure rolls it back. The attempt is counted afterwards, by
-    /// one statement outside the transaction, so that [`attempts`](Self::attempts) bounds them; a try that a crash has cut
-    /// short is not counted, unlike without transactions, so let the broker have a bound too.
+    /// The service takes the transaction from its [`Operation`][transaction], which [`operation`](Self::operation) puts
+    /// into the message. A failure rolls the transaction back. The attempt is counted afterwards, by one statement
+    /// outside the transaction, so that [`attempts`](Self::attempts) can limit them. A try that a crash has interrupted
+    /// is not counted, unlike without transactions, so set a limit at the broker too.
     ///
     /// ```
     /// # #[cfg(all(feature = "json", feature = "sqlite"))] {
@@ -126,8 +126,8 @@ impl<M> ConsumerLayer<M> {
         Self::on(Engine::transactional(store), name, key, Arc::new(|message| in_json(message)))
     }
 
-    /// A layer as `transactional` makes it, for messages whose fingerprint is what the closure says,
-    /// as with [`with_fingerprint`](Self::with_fingerprint).
+    /// Creates a layer as `transactional` does, for messages whose fingerprint a closure returns, as with
+    /// [`with_fingerprint`](Self::with_fingerprint).
     pub fn transactional_with_fingerprint<K: IntoKey>(
         store: impl TransactionalStore,
         name: impl Into<Arc<str>>,

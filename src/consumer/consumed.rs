@@ -2,76 +2,80 @@ use std::time::Duration;
 
 use crate::value::{Mismatch, Refusal};
 
-/// What came of a message: the answer of a [`Consumer`](super::Consumer).
+/// The outcome of a message: the answer of a [`Consumer`](super::Consumer).
 ///
-/// Whoever has no wishes of its own asks for the [`action`](Self::action):
+/// [`action`](Self::action) returns what to do with the delivery:
 ///
 /// | outcome | action |
 /// | --- | --- |
 /// | `Executed`, `AlreadyDone` | acknowledge |
-/// | `InProgress`, `Failed`, `RolledBack`, `CommitUnknown`, `Unavailable` | give back, with a delay |
+/// | `InProgress`, `Failed`, `RolledBack`, `CommitUnknown`, `Unavailable` | requeue, with a delay |
 /// | `FailedPermanently`, `Exhausted`, `Rejected`, `Mismatch`, `OutcomeUnknown` | dead-letter |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the broker has to be told"]
 #[non_exhaustive]
 pub enum Consumed<T, E> {
-    /// It was handled now. That is recorded, or will be in the background.
+    /// The message was handled now. This is recorded, or will be recorded in the background.
     Executed(T),
-    /// It was handled before.
+    /// The message was handled before.
     AlreadyDone,
-    /// Another one handles it, and may fail to: to acknowledge it now could lose it.
+    /// Another delivery of the message is being handled, and may still fail. If this one were acknowledged now, the
+    /// message could be lost.
     InProgress {
-        /// When to look again.
+        /// The delay before the next delivery.
         retry_after: Duration,
     },
-    /// It was not handled. Its key is released, so that the next delivery runs.
+    /// The message was not handled. Its key is released, so that the next delivery runs.
     Failed {
-        /// What the service said.
+        /// The service's error.
         error: E,
-        /// How often it was tried, this time included.
+        /// The number of tries, including this one.
         attempt: u32,
-        /// When to try again.
+        /// The delay before the next delivery.
         retry_after: Duration,
     },
-    /// The service handled it, and what it did in its transaction was rolled back all the same: by the database, at the
+    /// The service handled the message, but the work in its transaction was rolled back: by the database, at the
     /// commit, or by the service itself. The next delivery runs.
     RolledBack {
-        /// How often it was tried, this time included.
+        /// The number of tries, including this one.
         attempt: u32,
-        /// When to try again.
+        /// The delay before the next delivery.
         retry_after: Duration,
     },
-    /// The service handled it, and the database did not say whether the transaction was committed, or took another one in
-    /// its place (a serialization failure). The next delivery finds out: it is already done, or it runs.
+    /// The service handled the message, but the database did not report whether the transaction was committed, or took
+    /// another transaction in its place (a serialization failure). The next delivery finds out: the message is already
+    /// done, or it runs.
     CommitUnknown {
-        /// When to look again.
+        /// The delay before the next delivery.
         retry_after: Duration,
     },
-    /// It was not handled, now or before, and no other try can change that: it never runs again.
+    /// The message was not handled, now or before, and no other try can change that: it never runs again.
     FailedPermanently {
-        /// What the service said; `None` if it said so before.
+        /// The service's error; `None` if it was returned to an earlier delivery.
         error: Option<E>,
     },
-    /// It was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and not handled.
+    /// The message was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and was not handled.
     Exhausted {
-        /// What the service said at the last try; `None` if that try never came back, or was rolled back.
+        /// The service's error at the last try; `None` if that try never returned, or was rolled back.
         error: Option<E>,
-        /// How often it was tried.
+        /// The number of tries.
         attempts: u32,
     },
-    /// It has no key, none that is valid, no scope, or cannot be written as JSON for its fingerprint. Why: `key-missing`,
-    /// `key-invalid`, `scope-missing` or `body-invalid`.
+    /// The message has no key, no valid key or no scope, or it cannot be written as JSON for its fingerprint. The
+    /// reason is `key-missing`, `key-invalid`, `scope-missing` or `body-invalid`.
     Rejected(Refusal),
-    /// Its key belongs to a message with other content.
+    /// The key belongs to a message with other content.
     Mismatch(Mismatch),
-    /// It was claimed before, must not be begun again, and nobody knows how it ended, or whether it began. This is for
-    /// [`Reconciler`]s. It may pass by itself, and then the next delivery may be the first that is handled.
+    /// The message was claimed before and must not be started again. It is unknown how the first run ended, or whether
+    /// it started. This outcome is for [`Reconciler`]s. It may change by itself, and then the next delivery may be the
+    /// first that is handled.
     ///
     /// [`Reconciler`]: crate::Reconciler
     OutcomeUnknown,
-    /// Whether it was handled before cannot be found out now, since the store is away or full. It was not handled.
+    /// The message was not handled. Whether it was handled before cannot be determined now, since the store is
+    /// unavailable or full.
     Unavailable {
-        /// When to try again.
+        /// The delay before the next delivery.
         retry_after: Duration,
     },
 }
@@ -80,19 +84,19 @@ pub enum Consumed<T, E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// The broker can forget it.
+    /// The broker can forget the message.
     Acknowledge,
-    /// The broker should deliver it again.
+    /// The broker should deliver the message again.
     Requeue {
-        /// Not before this has passed.
+        /// The delay before the next delivery.
         delay: Duration,
     },
-    /// The broker should put it aside: to deliver it again would change nothing.
+    /// The broker should put the message aside: another delivery would change nothing.
     DeadLetter,
 }
 
 impl<T, E> Consumed<T, E> {
-    /// What to do with the delivery.
+    /// Returns what to do with the delivery.
     #[must_use]
     pub fn action(&self) -> Action {
         match *self {

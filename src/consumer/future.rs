@@ -10,14 +10,14 @@ use crate::engine::Task;
 
 type Output<T, E> = Result<Consumed<T, E>, E>;
 
-/// What came of a message, to come.
+/// The future of the outcome of a message.
 ///
 /// # Cancellation
 ///
-/// Dropped before the key is claimed, nothing has happened. Dropped after that, the rest of the work is handed to the
-/// Tokio runtime that it was called in and finished there, so that its outcome is recorded, and the message that is
-/// delivered again is found to be done. A layer that is [attached](super::ConsumerLayer::cancel_on_disconnect) drops the work
-/// instead, and its claim lapses.
+/// If the future is dropped before the key is claimed, nothing has happened. If it is dropped after that, the rest of
+/// the work is spawned on the Tokio runtime in which the service was called, and is finished there. Its outcome is
+/// recorded, and a redelivery of the message is found to be done. A layer with
+/// [`cancel_on_disconnect`](super::ConsumerLayer::cancel_on_disconnect) drops the work instead, and its claim lapses.
 #[must_use = "futures do nothing unless polled"]
 pub struct ConsumerFuture<T: 'static, E: 'static>(Kind<T, E>);
 
@@ -27,7 +27,7 @@ enum Kind<T: 'static, E: 'static> {
     Keyed(Task<Output<T, E>>),
 }
 
-// Neither is ever pinned: the task boxes what is.
+// Neither variant is ever pinned: the task boxes what has to be pinned.
 impl<T, E> Unpin for ConsumerFuture<T, E> {}
 
 impl<T, E> ConsumerFuture<T, E> {
@@ -35,7 +35,7 @@ impl<T, E> ConsumerFuture<T, E> {
         Self(Kind::Ready(Some(consumed)))
     }
 
-    /// The work of a layer that is switched off.
+    /// Wraps the work of a layer that is switched off.
     pub(super) fn pass(work: impl Future<Output = Output<T, E>> + Send + 'static) -> Self {
         Self(Kind::Passed(Box::pin(work)))
     }
@@ -50,7 +50,8 @@ impl<T, E> Future for ConsumerFuture<T, E> {
 
     /// # Panics
     ///
-    /// Panics if the inner service panics, after its claim has been ended, or if it is polled after it was ready.
+    /// Panics if the inner service panics, after its claim has been ended, or if the future is polled after it was
+    /// ready.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             Kind::Ready(consumed) => match consumed.take() {

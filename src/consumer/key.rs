@@ -1,10 +1,10 @@
 use crate::value::KeyError;
 
-/// What a closure may give that takes the key out of a message.
+/// The types that a closure for the key of a message may return.
 ///
-/// `None` is a message without a key. The rules for keys hold for it: 1 to 255 bytes, no control characters, not blank.
+/// `None` is a message without a key. The rules for keys apply: 1 to 255 bytes, no control characters, not blank.
 pub trait IntoKey {
-    /// The key, if there is one.
+    /// Returns the key, if there is one.
     fn into_key(self) -> Result<Option<String>, KeyError>;
 }
 

@@ -9,16 +9,16 @@ use crate::{
     value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning, nonzero},
 };
 
-/// Handles each message once, however often the broker delivers it.
+/// A layer that handles each message once, however often the broker delivers it.
 ///
-/// A message has a key, which the closure takes out of it: the business's own number, or the message's id if its
-/// producer sends it again under the same one. The first delivery runs. A duplicate of a message that was handled is to
-/// be acknowledged; one of a message that is being handled is not, since the first one may yet fail. If the service
-/// fails, the key is released, and the message is to be given back.
+/// A closure takes the key out of each message: the business's own number, or the message's id if its producer uses the
+/// same id again for a repeated message. The first delivery runs. If the message was handled, a duplicate is to be
+/// acknowledged. If the message is still being handled, a duplicate is not to be acknowledged, since the first delivery
+/// may still fail. If the service fails, the key is released, and the message is to be requeued.
 ///
-/// A key that comes with other content is no duplicate: whoever may publish could take another producer's key, and the
-/// other's message would be acknowledged unread. So a message has a [`Fingerprint`] too: its JSON, if it implements
-/// `serde::Serialize` (`new`, with the feature `json`), or what a closure makes of it
+/// A message with a known key and other content is not a duplicate. Otherwise any publisher could use another
+/// producer's key, and that producer's message would be acknowledged unread. So a message has a [`Fingerprint`] too:
+/// its JSON, if it implements `serde::Serialize` (`new`, with the feature `json`), or what a closure returns for it
 /// ([`with_fingerprint`](Self::with_fingerprint)).
 ///
 /// ```
@@ -55,13 +55,13 @@ use crate::{
 ///
 /// # What is promised
 ///
-/// The same as for requests, by a lease: a consumer that dies after the effect and before its record leaves a message
-/// that runs again, told [`attempt`](Operation::attempt)` > 1`. See [`guide::messages`][messages].
+/// The same as for requests in lease mode: if a consumer dies after the effect and before its record, the message runs
+/// again, and sees [`attempt`](Operation::attempt)` > 1`. See [`guide::messages`][messages].
 ///
 /// # Where it runs
 ///
-/// Inside a Tokio runtime with its timer on. The lease is renewed as long as the future is polled, so a message may take
-/// as long as it likes; the broker's own patience has to be as long.
+/// Inside a Tokio runtime whose timer is enabled. The lease is renewed for as long as the future is polled, so a
+/// message may take any time; the broker's own timeout has to be as long.
 ///
 #[cfg_attr(feature = "json", doc = "[messages]: crate::guide::messages")]
 #[cfg_attr(
@@ -74,27 +74,29 @@ pub struct ConsumerLayer<M> {
 }
 
 impl<M> ConsumerLayer<M> {
-    /// Whose key it is, such as a tenant's. A message for which the closure gives `None` or a blank text has no valid key.
+    /// Sets whom a key belongs to, such as a tenant. A message for which the closure returns `None` or blank text is
+    /// refused as `scope-missing`.
     ///
-    /// By default a key is one and the same for all.
+    /// Default: no scope, so a key is one and the same for all.
     pub fn scope(self, scope: impl Fn(&M) -> Option<String> + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.scope = Some(Arc::new(scope)))
     }
 
-    /// What counts as the same message: another content under the same key is a [`Mismatch`], never a duplicate.
+    /// Sets what counts as the same message: other content under the same key is a [`Mismatch`], never a duplicate.
     ///
-    /// Default: what the layer was made with, the whole message as JSON or a closure's word.
+    /// Default: the fingerprint that the layer was created with, which is the whole message as JSON or what a closure
+    /// returns.
     ///
     /// [`Mismatch`]: super::Consumed::Mismatch
     pub fn fingerprint(self, fingerprint: impl Fn(&M) -> Fingerprint + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.fingerprint = Arc::new(move |message| Ok(fingerprint(message))))
     }
 
-    /// Which errors of the service no other try can change, such as an account that is closed: the message is
+    /// Sets which errors of the service no other try can change, such as a closed account: the message is
     /// [`FailedPermanently`], and its duplicates are too.
     ///
-    /// `E` is the service's error type; errors of another type are never permanent. What the service did in the layer's
-    /// transaction is rolled back. The service itself can say the same with [`Operation::fail_permanently`].
+    /// `E` is the service's error type; errors of another type are never permanent. The service's work in the layer's
+    /// transaction is rolled back. The service itself can report the same with [`Operation::fail_permanently`].
     ///
     /// ```
     /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
@@ -119,8 +121,8 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.permanent = Permanent::when(is_permanent))
     }
 
-    /// Gives the message its [`Operation`] before the service gets it: attempt, keys for downstream calls, and a word
-    /// when the claim is lost.
+    /// Puts the [`Operation`] into the message before the service receives it: the attempt, keys for downstream calls,
+    /// and a signal if the claim is lost.
     ///
     /// ```
     /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore, Operation};
@@ -143,10 +145,10 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.operation = Some(Arc::new(operation)))
     }
 
-    /// How often a message is tried at most, tries that never came back included. Then it is [`Exhausted`], and its
-    /// count begins anew, so that it runs if it is brought back from where it was put aside.
+    /// Sets how often a message is tried at most, including tries that never returned. After that the message is
+    /// [`Exhausted`], and its count starts again, so that it runs if somebody requeues it.
     ///
-    /// By default there is no such bound. Brokers may have one of their own.
+    /// Default: no limit. Brokers may have a limit of their own.
     ///
     /// # Panics
     ///
@@ -159,41 +161,41 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.attempts = Some(attempts))
     }
 
-    /// All axes at once, with times. It replaces what was set before, a lease or a retention too: call it first. A call that
-    /// replaces what a call before it has set is a warning, unless it is one on a clone.
+    /// Sets the whole policy: all axes and times. This replaces all earlier settings of the policy, such as a lease or
+    /// a retention: call it first. If it replaces a setting that an earlier call made, a warning is emitted, but not on
+    /// a clone.
     ///
-    /// Of its axes, `on_duplicate` says nothing here, and `while_running` only whether to wait. With [`Policy::window`] the
-    /// [fingerprint](Self::fingerprint) does not count: whatever comes with the same key in that time is acknowledged and not
-    /// handled. Of `keep`,
-    /// [`Keep::Everything`] keeps errors too; the others, which judge an HTTP answer, keep what was handled, and those errors
-    /// that are [permanent](Self::permanent_errors). The limits are for HTTP.
+    /// `on_duplicate` has no effect here, and `while_running` defines only whether to wait. With [`Policy::window`] the
+    /// [fingerprint](Self::fingerprint) is not compared: every message with the same key in that time is acknowledged
+    /// and not handled. [`Keep::Everything`] keeps errors too. The other choices of `keep`, which judge an HTTP answer,
+    /// keep handled messages, and those errors that are [permanent](Self::permanent_errors). The limits are for HTTP.
     #[track_caller]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.settings.adjusted.replace();
         self.with(|settings| settings.policy = policy)
     }
 
-    /// Whether a duplicate of a running message is told so at once, or waits; see [`Policy::while_running`].
+    /// Sets whether a duplicate of a running message is refused at once or waits; see [`Policy::while_running`].
     #[track_caller]
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
-    /// Whether errors are kept too, by [`Keep::Everything`]: one that is kept is one for good. For some of them, see
-    /// [`permanent_errors`](Self::permanent_errors).
+    /// Sets whether errors are kept too, by [`Keep::Everything`]: an error that is kept is permanent. To keep only some
+    /// errors, see [`permanent_errors`](Self::permanent_errors).
     #[track_caller]
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
 
-    /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    /// Sets what happens once a lease has lapsed; see [`Policy::after_crash`].
     #[track_caller]
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         self.adjust(|policy| policy.after_crash(after_crash))
     }
 
-    /// How long a message that was handled is known; see [`Policy::retention`]. Longer than the broker may deliver it
-    /// again, and than anyone may bring it back by hand.
+    /// Sets how long a handled message is remembered; see [`Policy::retention`]. The time should be longer than the
+    /// broker may deliver the message again, and longer than anyone may requeue it by hand.
     ///
     /// # Panics
     ///
@@ -204,7 +206,7 @@ impl<M> ConsumerLayer<M> {
         self.adjust(|_| policy)
     }
 
-    /// How long a running message keeps its key without a sign of life; see [`Policy::lease`].
+    /// Sets how long a running message keeps its key without a renewal; see [`Policy::lease`].
     ///
     /// # Panics
     ///
@@ -215,16 +217,16 @@ impl<M> ConsumerLayer<M> {
         self.adjust(|_| policy)
     }
 
-    /// How long a message that is given back should stay away. Default: 1 second.
+    /// Sets the delay before a requeued message should be delivered again. Default: 1 second.
     ///
-    /// After a failure it doubles with each attempt, up to a minute; where another one runs, it is no longer than what is
-    /// left of its lease.
+    /// After a failure the delay doubles with each attempt, up to a minute. If another delivery of the message runs,
+    /// the delay is at most the rest of that delivery's lease.
     #[track_caller]
     pub fn retry_after(self, retry_after: Duration) -> Self {
         self.adjust(|policy| policy.retry_after(retry_after))
     }
 
-    /// How long the store may take for an answer. Default: 5 seconds.
+    /// Sets how long the store may take to answer. Default: 5 seconds.
     ///
     /// # Panics
     ///
@@ -235,11 +237,11 @@ impl<M> ConsumerLayer<M> {
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 
-    /// Switches the layer off: every message reaches the service, its duplicates too. Default: `false`.
+    /// Switches the layer off: every message reaches the service, including duplicates. Default: `false`.
     ///
-    /// This is how a configuration decides whether a consumer is protected: the type of the service stays the same. Nothing
-    /// is asked of the store, no message is without a key, and there is no [`Operation`]. What came of a message is
-    /// `Executed`, `Failed` as of a first attempt, or `FailedPermanently` of an error that is
+    /// With this setting, a configuration can decide whether a consumer is protected: the type of the service stays the
+    /// same. The store is not called, a message needs no key, and there is no [`Operation`]. The outcome of a message
+    /// is `Executed`, `Failed` as of a first attempt, or `FailedPermanently` for an error that is
     /// [permanent](Self::permanent_errors).
     ///
     /// ```
@@ -262,24 +264,25 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.disabled = disabled)
     }
 
-    /// The work is dropped with its future, and its claim lapses, instead of being finished.
+    /// Drops the work with its future, instead of finishing it. Its claim then lapses.
     pub fn cancel_on_disconnect(self) -> Self {
         self.with(|settings| settings.attached = true)
     }
 
-    /// What bounds, counts and awaits the work whose future was dropped. Clones of a layer share one.
+    /// Sets the [`BackgroundTasks`] that limit, count and await work whose future was dropped. Clones of a layer share
+    /// them.
     pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
         self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
-    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    /// Sets the secret that keys the digests of contents in the store, in logs and at other services. Default: none.
     ///
-    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    /// See [`Secret`] for what it protects, and for how to replace it.
     pub fn secret(self, secret: Secret) -> Self {
         self.with_engine(|engine| engine.secret = Some(secret))
     }
 
-    /// Is told what the layer does.
+    /// Sets the observer that receives the layer's [events](crate::Event).
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }

@@ -1,7 +1,7 @@
 //! Messages that a broker delivers at least once, each handled as one operation.
 //!
-//! [`ConsumerLayer`] is put around any service of messages. What comes of a message says what to do with its delivery:
-//! [`Consumed::action`]. No broker is in here.
+//! [`ConsumerLayer`] is put around any service of messages. The outcome of a message defines what to do with its
+//! delivery: [`Consumed::action`]. This module contains no client of a broker.
 
 mod construct;
 mod consumed;

@@ -14,16 +14,16 @@ use crate::{
     value::{Claim, Event, Payload, RecordKey, is_failure},
 };
 
-/// How long a message that failed stays away at most, unless `retry_after` is longer.
+/// The longest delay after a failure, unless `retry_after` is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A record that is to be forgotten: a store has no shorter time than this.
+/// The retention of a record that is to be forgotten: the shortest time that a store supports.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// Handles each message once. Made by [`ConsumerLayer`](super::ConsumerLayer).
+/// A service that handles each message once. Created by [`ConsumerLayer`](super::ConsumerLayer).
 ///
-/// What came of a message is a [`Consumed`], an error of the service included. The service itself fails only if the
-/// inner one cannot become ready.
+/// The outcome of a message is a [`Consumed`], also if the inner service returns an error. This service itself fails
+/// only if the inner service cannot become ready.
 pub struct Consumer<S, M> {
     inner: S,
     settings: Arc<Settings<M>>,
@@ -34,24 +34,24 @@ impl<S, M> Consumer<S, M> {
         Self { inner, settings }
     }
 
-    /// The inner service.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The inner service.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The inner service.
+    /// Returns the inner service.
     pub fn into_inner(self) -> S {
         self.inner
     }
 }
 
 impl<S: Clone, M> Consumer<S, M> {
-    /// The service that was asked for its readiness, which is the one to call.
+    /// Returns the service whose readiness was polled, which is the one to call.
     fn ready(&mut self) -> S {
         let clone = self.inner.clone();
         mem::replace(&mut self.inner, clone)
@@ -153,7 +153,7 @@ impl<M> Settings<M> {
         }
     }
 
-    /// What came of a message that was run, and what becomes of its record.
+    /// Returns the outcome of a message that was run, and what happens to its record.
     fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Fate)
     where
         E: 'static,
@@ -181,7 +181,7 @@ impl<M> Settings<M> {
         }
     }
 
-    /// What came of a message of which there is no record.
+    /// Returns the outcome of a message without a record.
     fn unprotected<T, E: 'static>(&self, outcome: Result<T, E>) -> Consumed<T, E> {
         match outcome {
             Ok(response) => Consumed::Executed(response),
@@ -194,7 +194,7 @@ impl<M> Settings<M> {
         self.attempts.is_some_and(|most| attempt >= most)
     }
 
-    /// How long an attempt that failed is remembered. After the last one the count begins anew.
+    /// Returns how long a failed attempt is remembered. After the last attempt the count starts again.
     fn remembered(&self, attempt: u32) -> Duration {
         if self.is_last(attempt) { AT_ONCE } else { self.policy.released_for(None) }
     }
@@ -204,7 +204,8 @@ impl<M> Settings<M> {
         doubled.min(LONGEST_PAUSE.max(self.policy.retry_after))
     }
 
-    /// What came of a message that has no outcome. Each reason is named: one that is forgotten would lose messages.
+    /// Returns the `Consumed` of a message that has no outcome. Each reason is listed: a reason that is forgotten would
+    /// lose messages.
     fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
         match *why {
             NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.policy.pause(left) },

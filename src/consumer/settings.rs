@@ -11,14 +11,14 @@ use crate::{
 pub(super) type Given<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
 pub(super) type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
 
-/// Everything that a layer was told, and the engine that does it.
+/// The settings of a layer, and its engine.
 pub(super) struct Settings<M> {
     pub(super) engine: Arc<Engine>,
     pub(super) policy: Policy,
     pub(super) adjusted: Adjusted,
     pub(super) attempts: Option<u32>,
     pub(super) attached: bool,
-    /// Nothing is protected.
+    /// Whether the layer is switched off, so that nothing is protected.
     pub(super) disabled: bool,
     pub(super) name: Arc<str>,
     pub(super) key: Taken<M, Result<Option<String>, KeyError>>,
@@ -29,7 +29,7 @@ pub(super) struct Settings<M> {
 }
 
 impl<M> Settings<M> {
-    /// Which operation a message is, and the claim for it.
+    /// Returns the operation that a message is, and the claim for it.
     pub(super) fn claim(&self, message: &M) -> Result<(RecordKey, Claim), Refusal> {
         let key = (self.key)(message).map_err(Refusal::KeyInvalid)?.ok_or(Refusal::KeyMissing)?;
         let scope = match &self.scope {
@@ -55,7 +55,7 @@ pub(super) fn in_json<M: serde::Serialize>(message: &M) -> Result<Fingerprint, R
     written.map_err(|error| Refusal::BodyInvalid(format!("The message cannot be written as JSON: {error}.").into()))
 }
 
-// By hand: a message need not be one that can be cloned.
+// Not derived, since `M` need not be `Clone`.
 impl<M> Clone for Settings<M> {
     fn clone(&self) -> Self {
         Self {

@@ -16,23 +16,24 @@ use crate::value::{RecordKey, Refusal, nonzero};
 
 /// Work that goes on after its client has left, and records that a store could not take at once.
 ///
-/// BackgroundTasks run on the runtime that served their request. What has begun is never dropped for its number, only after
-/// [a time](Self::max_duration); its claim lapses then. Their number is bounded where they begin: a request is refused before it
-/// claims its key
+/// Background tasks run on the runtime that served their request. A task that has begun is not dropped because there
+/// are too many, only after [a time](Self::max_duration); its claim lapses then. The number is bounded at the start: a
+/// request is refused before it claims its key
 ///
-/// - with 429 `too-many-unfinished` if its caller has left [256](Self::limit_per_caller) unfinished operations behind. The
-///   caller is told by the scope, or by the credentials if there is no scope;
-/// - likewise if nothing tells who the caller is, and the requests of that kind have left
-///   [2,048](Self::limit_per_layer) behind at one layer;
+/// - with 429 `too-many-unfinished` if its caller has left [256](Self::limit_per_caller) unfinished operations behind.
+///   The caller is identified by the scope, or by the credentials if there is no scope;
+/// - likewise if the caller is not identified, and the requests of that kind have left [2,048](Self::limit_per_layer)
+///   behind at one layer;
 /// - with 503 `server-busy` if there are [10,000](Self::limit) in all.
 ///
-/// Claims that a store never answered, and that are released in the background, are background tasks too. There are as many
-/// of them as an outage makes, so they are bounded by the same number, and count apart from work. Each is watched for a
-/// lease after the store's last failure, since the claim may still be on its way. One that is not released lapses; on a
-/// route that runs at most once, an operation that never ran is then an `outcome-unknown`.
+/// Claims that a store never answered, and that are released in the background, are background tasks too. There are as
+/// many of them as an outage makes, so they are bounded by the same number, and counted apart from work. Each is
+/// watched for a lease after the store's last failure, since the claim may still be on its way. A claim that is not
+/// released lapses; on a route that runs at most once, an operation that never ran is then an `outcome-unknown`.
 ///
-/// A server's graceful shutdown waits for its connections, not for background tasks. Await [`drained`](Self::drained) after
-/// it, within a time of your choice, or their claims stay behind, running, until their leases lapse.
+/// A server's graceful shutdown waits for its connections, not for background tasks. Await [`drained`](Self::drained)
+/// after it, with a timeout of your choice. Otherwise the claims of background tasks stay running until their leases
+/// lapse.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,7 +59,7 @@ pub struct BackgroundTasks {
 struct Shared {
     work: AtomicUsize,
     ghosts: AtomicUsize,
-    /// Who has left how much work behind.
+    /// How many unfinished operations each party has left behind.
     parties: Mutex<HashMap<Bucket, usize>>,
     ended: Notify,
 }
@@ -70,15 +71,15 @@ impl Shared {
 }
 
 impl BackgroundTasks {
-    /// Makes the default: up to 10,000 background tasks, 256 a caller, 2,048 a layer of callers that are not told apart, of up to
-    /// 15 minutes each.
+    /// Creates the default: up to 10,000 background tasks, 256 a caller, 2,048 a layer of callers that are not
+    /// identified, of up to 15 minutes each.
     #[must_use]
     pub fn new() -> Self {
         let time = Duration::from_secs(15 * 60);
         Self { shared: Arc::default(), limit: 10_000, per_caller: 256, per_layer: 2_048, time }
     }
 
-    /// Sets how many there may be in all before further requests are refused. Default: 10,000.
+    /// Sets how many background tasks there may be in all before further requests are refused. Default: 10,000.
     ///
     /// # Panics
     ///
@@ -89,7 +90,7 @@ impl BackgroundTasks {
         Self { limit: positive(limit), ..self }
     }
 
-    /// Sets how many a caller may have before its further requests are refused. Default: 256.
+    /// Sets how many background tasks a caller may have before its further requests are refused. Default: 256.
     ///
     /// # Panics
     ///
@@ -100,8 +101,9 @@ impl BackgroundTasks {
         Self { per_caller: positive(limit), ..self }
     }
 
-    /// Sets how many there may be at a layer of requests that do not tell whose they are, before further ones of that kind
-    /// are refused: those without scope and credentials, and all of an unscoped layer. Default: 2,048.
+    /// Sets how many background tasks there may be at a layer for requests whose caller is not identified, before
+    /// further ones of that kind are refused: requests without scope and credentials, and all of an unscoped layer.
+    /// Default: 2,048.
     ///
     /// # Panics
     ///
@@ -112,7 +114,7 @@ impl BackgroundTasks {
         Self { per_layer: positive(limit), ..self }
     }
 
-    /// How long each may go on.
+    /// Sets how long each background task may go on. Default: 15 minutes.
     ///
     /// # Panics
     ///
@@ -124,7 +126,7 @@ impl BackgroundTasks {
         Self { time, ..self }
     }
 
-    /// How many there are now. Clones count together.
+    /// Returns how many background tasks there are now. Clones count together.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shared.work.load(Ordering::Acquire) + self.shared.ghosts.load(Ordering::Acquire)
@@ -132,7 +134,7 @@ impl BackgroundTasks {
 
     /// Resolves when there is no background task.
     ///
-    /// It may be dropped and called again at any time.
+    /// The future may be dropped, and the method called again, at any time.
     pub async fn wait(&self) {
         loop {
             let ended = self.shared.ended.notified();
@@ -143,7 +145,7 @@ impl BackgroundTasks {
         }
     }
 
-    /// Whether a request may begin what its client might leave behind.
+    /// Checks whether a request may begin work that its client might leave behind.
     ///
     /// As long as nothing is left behind, which is nearly always, this costs one look at a count.
     pub(super) fn admit(&self, party: &Party, key: &RecordKey) -> Result<(), Refusal> {
@@ -160,7 +162,7 @@ impl BackgroundTasks {
         if own >= most { Err(Refusal::TooManyUnfinished) } else { Ok(()) }
     }
 
-    /// Goes on with `work` of a party on `runtime`, in a place of its own.
+    /// Spawns `work` of a party on `runtime`, with a place of its own.
     ///
     /// `too_long` is called if the time bound ends the work.
     pub(super) fn spawn<F>(
@@ -177,7 +179,7 @@ impl BackgroundTasks {
         self.run(runtime, Place { shared: self.shared.clone(), of: Some(bucket) }, work, too_long);
     }
 
-    /// Goes on with the release of a claim whose answer is not known, unless there are too many of them.
+    /// Spawns the release of a claim whose answer is not known, unless there are too many of them.
     pub(super) fn spawn_release(&self, runtime: &Handle, release: impl Future<Output = ()> + Send + 'static) {
         let more = |count: usize| (count < self.limit).then_some(count + 1);
         if self.shared.ghosts.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok() {
@@ -225,10 +227,11 @@ impl fmt::Debug for BackgroundTasks {
     }
 }
 
-/// A background task's place in the counts, given back however the background task ends: also with a runtime that shuts down.
+/// A background task's place in the counts, given back however the background task ends: also with a runtime that shuts
+/// down.
 struct Place {
     shared: Arc<Shared>,
-    /// Whose work it is; `None` for the release of a claim.
+    /// The party whose work it is; `None` for the release of a claim.
     of: Option<Bucket>,
 }
 
@@ -253,7 +256,7 @@ impl Drop for Place {
     }
 }
 
-/// Tells of a background task that was dropped before its end: its time was over, or its runtime has shut down.
+/// A guard that reports a background task dropped before its end: its time was over, or its runtime has shut down.
 struct Unfinished<F: FnOnce(Duration)> {
     tell: Option<F>,
     since: Instant,

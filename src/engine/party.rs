@@ -1,19 +1,19 @@
 use crate::value::{Caller, RecordKey};
 
-/// Whose request it is, for bounds on what one caller may take.
+/// The party that a request belongs to, for bounds on what one caller may take.
 #[derive(Clone, Debug)]
 pub(crate) enum Party {
-    /// The key's scope tells.
+    /// The caller, by the key's scope.
     Scope,
-    /// The caller's credentials tell.
+    /// The caller, by its credentials.
     Caller(Caller),
-    /// A token's principal tells.
+    /// The principal of a token.
     Principal(Box<str>),
-    /// Nothing tells: all such requests of a layer, by its address, are one party.
+    /// A layer, by its address: all its requests whose caller is not identified are one party.
     Layer(usize),
 }
 
-/// A party by what tells it from others.
+/// A party, by what distinguishes it from others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Bucket {
     Name(Box<str>),

@@ -18,30 +18,30 @@ use crate::{
     value::{Claimant, Event, RecordKey, StoreVerb},
 };
 
-/// How long to wait before asking a store again that could not be waited at: at first, and at most.
+/// The pause before asking a store again that could not be waited at: the first one, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// The duplicates of this process that wait, by their key. One of those that wait for a key asks the store for all of
-/// them, so that a crowd costs no more statements than one.
+/// The waiting duplicates of this process, by key. One of those that wait for a key asks the store for all of them, so
+/// that many cost no more statements than one.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     keys: Mutex<HashMap<RecordKey, Arc<Crowd>>>,
 }
 
-/// Those who wait for one key.
+/// The duplicates that wait for one key.
 #[derive(Debug)]
 struct Crowd {
     next: Mutex<Next>,
-    /// Tells that one of them saw the end of what they wait for.
+    /// The signal that one of them saw the end of what they wait for.
     ended: watch::Sender<()>,
 }
 
-/// When one of them is to ask again.
+/// The time at which one of them asks again.
 #[derive(Debug)]
 struct Next {
     at: Instant,
     pause: Duration,
-    /// When one of them asked last.
+    /// The time at which one of them asked last.
     asked: Instant,
 }
 
@@ -58,7 +58,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A moment from now on. Times without an end end in thirty years.
+/// Returns the moment that is `time` from now. A time without an end ends in thirty years.
 fn later(time: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(time).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 24 * 60 * 60))
@@ -90,19 +90,19 @@ impl Drop for Waiter<'_> {
 }
 
 impl Waiter<'_> {
-    /// The store was asked, and need not be asked again for `left`.
+    /// Records that the store was asked, and need not be asked again for `left`.
     pub(super) fn is_running(&self, left: Duration) {
         let mut next = locked(&self.crowd.next);
         next.at = later(left);
         next.asked = Instant::now();
     }
 
-    /// What all of them wait for has ended.
+    /// Records that what all of them wait for has ended.
     pub(super) fn has_ended(&self) {
         self.crowd.ended.send_replace(());
     }
 
-    /// The store has to be asked after a pause, which grows from time to time, since it does not tell of a change.
+    /// Has the store asked after a pause, which grows each time, since the store does not report a change.
     fn ask_after_a_pause(&self) {
         let mut next = locked(&self.crowd.next);
         let at = Instant::now() + next.pause;
@@ -116,7 +116,7 @@ impl Waiter<'_> {
         locked(&self.crowd.next).at
     }
 
-    /// What `future` comes to. `None` if one of those who wait has seen the end before.
+    /// Returns what `future` returns; `None` if one of those who wait has seen the end before.
     async fn unless_ended<F: Future>(&mut self, future: F) -> Option<F::Output> {
         let (mut ended, mut future) = (pin!(self.ended.changed()), pin!(future));
         poll_fn(|cx| match ended.as_mut().poll(cx) {
@@ -126,7 +126,7 @@ impl Waiter<'_> {
         .await
     }
 
-    /// Whether this one is to ask the store now. The others give it `limit` to do so.
+    /// Returns whether this one is to ask the store now. The others give it `limit` to do so.
     fn is_to_ask(&self, limit: Duration) -> bool {
         let mut next = locked(&self.crowd.next);
         let now = Instant::now();
@@ -138,8 +138,8 @@ impl Waiter<'_> {
         due
     }
 
-    /// Whether this one, which may not wait any longer, is to ask once more: the store may have kept to itself that there
-    /// is an end. Of those whose time ends together, one does.
+    /// Returns whether this one, whose time is over, is to ask once more: the store may not have reported the end. Of
+    /// those whose time ends together, one does.
     fn is_to_ask_at_last(&self) -> bool {
         let mut next = locked(&self.crowd.next);
         let now = Instant::now();
@@ -153,7 +153,8 @@ impl Waiter<'_> {
 
 impl Engine {
     /// Waits until the store should be asked again: the claim of `holder` has ended, or its lease may have lapsed and
-    /// nobody else asks, which may take `limit`. `false` says that it has waited for as long as it may, which is `patience`.
+    /// nobody else asks, which may take `limit`. Returns `false` if it has waited for as long as it may, which is
+    /// `patience`.
     pub(super) async fn wait(
         &self,
         waiter: &mut Waiter<'_>,
@@ -178,7 +179,7 @@ impl Engine {
             let Some(changed) = waiter.unless_ended(changed).await else { return true };
             match changed {
                 Ok(Ok(())) if Instant::now() < until => return true,
-                // A store that is late to say that the time is over has not failed.
+                // A store that is late to report that the time is over has not failed.
                 Ok(Ok(())) | Err(_) => {}
                 Ok(Err(error)) => {
                     let verb = StoreVerb::Changed;
@@ -193,7 +194,8 @@ impl Engine {
         }
     }
 
-    /// Waits as [`wait`](Self::wait) does, for a transaction. Only one of this process tells that it has ended.
+    /// Waits as [`wait`](Self::wait) does, for a transaction. Only a transaction of this process reports that it has
+    /// ended.
     pub(super) async fn wait_for_transaction(
         &self,
         store: &dyn TransactionalStore,

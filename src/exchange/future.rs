@@ -15,18 +15,18 @@ use crate::{body::ResponseBody, engine::Task};
 type Output<R, E> = Result<Response<ResponseBody<R>>, E>;
 
 pin_project! {
-    /// The answer of [`Idempotency`](super::Idempotency) to come.
+    /// The response future of [`Idempotency`](super::Idempotency).
     ///
     /// # Cancellation
     ///
-    /// Dropped before the key is claimed, nothing has happened, and nothing is left behind. Dropped after that, the
-    /// rest of the work is handed to the Tokio runtime that it was called in and finished there, so that its outcome is
-    /// recorded: the client left, its operation did not. A layer that is [attached] drops the work instead, and its
-    /// claim lapses.
+    /// If it is dropped before the key is claimed, nothing has happened, and nothing is left behind. If it is dropped
+    /// after that, the rest of the work is spawned on the Tokio runtime that it was called in and finished there, so
+    /// that its outcome is recorded: the client left, but its operation goes on. A layer that [cancels on disconnect]
+    /// drops the work instead, and its claim lapses.
     ///
     /// A request that the layer does not protect is dropped with its future, like that of the inner service.
     ///
-    /// [attached]: crate::IdempotencyLayer::cancel_on_disconnect
+    /// [cancels on disconnect]: crate::IdempotencyLayer::cancel_on_disconnect
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, R, E>
     where
@@ -54,7 +54,7 @@ pin_project! {
 }
 
 impl<F, R: Body, E> ResponseFuture<F, R, E> {
-    /// `issued` says whether the answer has a token in it.
+    /// Creates the future of a request that is not protected. `issued` states whether the answer has a token in it.
     pub(super) fn pass(inner: F, issued: Option<Issued>) -> Self {
         Self { kind: Kind::Pass { inner, issued } }
     }

@@ -17,11 +17,11 @@ use crate::{
     value::{KeyError, Refusal, StoreErrorKind},
 };
 
-/// Issues tokens inside a handler, for the page that it makes.
+/// An issuer of tokens inside a handler, for the page that the handler makes.
 ///
-/// It is there for every request that comes through a [`TokenLayer`](crate::TokenLayer), as a request extension and, with
-/// the feature `axum`, as an extractor. What it issues is good for the layer's purpose and for the request's principal,
-/// and an answer with such a token in it is sent with `Cache-Control: no-store`, whatever the handler says.
+/// It is there for every request that comes through a [`TokenLayer`](crate::TokenLayer), as a request extension and,
+/// with the feature `axum`, as an extractor. Its tokens are valid for the layer's purpose and for the request's
+/// principal. An answer with such a token in it is sent with `Cache-Control: no-store`, whatever the handler sets.
 ///
 /// ```
 /// use axum::{Router, response::Html, routing::get};
@@ -56,8 +56,8 @@ impl TokenIssuer {
     ///
     /// # Errors
     ///
-    /// Returns an error if the request does not say whose it is and the layer asks for it, or if the store fails or is full. The
-    /// error is a response, the layer's refusal.
+    /// Returns an error if the request has no principal and the layer requires one, or if the store fails or is full.
+    /// The error is a response, the layer's refusal.
     ///
     /// # Panics
     ///
@@ -84,7 +84,7 @@ impl TokenIssuer {
 impl Exchange {
     /// Puts an issuer into the request, if the layer is one for tokens.
     ///
-    /// `shown` is the token that the request has spent; whom it was for, another one is for as well.
+    /// `shown` is the token that the request has spent; a further token is for the same principal.
     pub(super) fn insert_issuer(self: &Arc<Self>, parts: &mut Parts, shown: Option<&PresentedToken>) -> Option<Issued> {
         self.tokens.as_ref()?;
         let principal = match (shown, &self.scoping) {
@@ -98,15 +98,16 @@ impl Exchange {
         Some(issued)
     }
 
-    /// Whether the token of a request was good when it came, and has expired since.
+    /// Returns whether the token of a request was valid when it came, and has expired since.
     pub(super) fn has_expired(&self, asked: &ClaimRequest) -> bool {
         let rule = self.tokens.as_ref().zip(asked.token.as_deref());
         rule.is_some_and(|(rule, token)| rule.issuer.has_expired(token))
     }
 
-    /// Refuses a token that is not good, with a new one in the answer if it is known for what and for whom.
+    /// Refuses a token that is not valid, with a new one in the answer if its purpose and principal are known.
     ///
-    /// It is for the page that is shown next. Nothing is sent again by that: the operation may have been done.
+    /// The new token is for the page that is shown next. The request is not sent again: the operation may have been
+    /// done.
     pub(super) async fn renew<B: Body>(&self, head: &Parts, asked: &ClaimRequest) -> Response<ResponseBody<B>> {
         let mut response = self.refuse(head, Some(&asked.key), &Refusal::TokenInvalid);
         if let (Some(rule), Some(token)) = (&self.tokens, asked.token.as_deref())
@@ -125,7 +126,7 @@ impl Exchange {
 }
 
 impl Issued {
-    /// An answer that has a token in it is for one reader.
+    /// Adds `Cache-Control: no-store` to an answer that has a token in it, since it is for one reader.
     pub(super) fn mark(&self, headers: &mut HeaderMap) {
         if self.0.load(Ordering::Relaxed) {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -139,7 +140,7 @@ impl fmt::Debug for TokenIssuer {
     }
 }
 
-/// No token was issued. It is a response as well: the layer's refusal.
+/// The error if no token was issued. It is a response as well: the layer's refusal.
 #[derive(Clone, Debug)]
 pub struct IssueError {
     refusal: Refusal,
@@ -147,15 +148,15 @@ pub struct IssueError {
 }
 
 impl IssueError {
-    /// Why not: [`ScopeMissing`](Refusal::ScopeMissing), [`KeyInvalid`](Refusal::KeyInvalid) for a principal that is blank or
-    /// has a control character in it, [`StoreUnavailable`](Refusal::StoreUnavailable) or
+    /// Returns the reason: [`ScopeMissing`](Refusal::ScopeMissing), [`KeyInvalid`](Refusal::KeyInvalid) for a principal
+    /// that is blank or has a control character in it, [`StoreUnavailable`](Refusal::StoreUnavailable) or
     /// [`StoreFull`](Refusal::StoreFull).
     #[must_use]
     pub fn refusal(&self) -> &Refusal {
         &self.refusal
     }
 
-    /// The layer's refusal.
+    /// Returns the layer's refusal.
     #[must_use]
     pub fn into_response(self) -> Response<Bytes> {
         *self.response

@@ -8,7 +8,7 @@ use crate::{
     value::{Claim, KeptAnswer, Origin, Payload, RecordKey, Retain, Secret, Settlement, child_key},
 };
 
-/// What a handler can see of the operation that it runs, and say about its own answer.
+/// The operation that a handler runs: what the handler can see of it, and decide about its own answer.
 ///
 /// It is a request extension and, with the feature `axum`, an extractor. A handler that also serves requests that the
 /// layer lets through unprotected takes an `Option<Operation>`.
@@ -34,9 +34,9 @@ pub struct Operation {
     key: RecordKey,
     started: Arc<RunContext>,
     retention: Duration,
-    /// How long it has to be remembered, where nobody may say otherwise.
+    /// The time that it has to be remembered, if nobody may decide otherwise.
     memory: Option<Duration>,
-    /// It has ended before, and this is what was kept.
+    /// The kept answer, if the operation has ended before.
     ended: Option<Arc<Option<KeptAnswer>>>,
 }
 
@@ -45,7 +45,7 @@ impl Operation {
         Self { work, key, started: Arc::new(started), retention, memory: None, ended: None }
     }
 
-    /// One that has ended: the handler sees it, and nothing is claimed.
+    /// Creates the operation of a duplicate: the handler sees it, and nothing is claimed.
     pub(super) fn duplicate(
         key: RecordKey,
         claim: &Claim,
@@ -66,19 +66,19 @@ impl Operation {
         Self { memory, ..self }
     }
 
-    /// The key as it was extracted from the request.
+    /// Returns the key as it was extracted from the request.
     #[must_use]
     pub fn key(&self) -> &str {
         self.key.key()
     }
 
-    /// The scope, if the layer has one.
+    /// Returns the scope, if the layer has one.
     #[must_use]
     pub fn scope(&self) -> Option<&str> {
         self.key.scope()
     }
 
-    /// The name of the operation in the store: route, scope and key.
+    /// Returns the name of the operation in the store: route, scope and key.
     #[must_use]
     pub fn record_key(&self) -> &RecordKey {
         &self.key
@@ -87,16 +87,16 @@ impl Operation {
     /// Derives a key for one step of this operation, as 64 hexadecimal digits: for a call to another service, as its
     /// `Idempotency-Key`, or for a [`run`][run] of its own.
     ///
-    /// Every attempt of the operation derives the same key, and so does a duplicate that
-    /// [passes through](crate::OnDuplicate::PassThrough). It depends on the route, the scope, the key, the caller of the
-    /// first attempt and the step. It does not depend on the content: if a client corrects its request after a failure,
-    /// the other service sees the first key with another content, and can refuse it, but never charges twice. The key does
+    /// Every attempt of the operation derives the same key, and so does a duplicate that [passes
+    /// through](crate::OnDuplicate::PassThrough). It depends on the route, the scope, the key, the caller of the first
+    /// attempt and the step. It does not depend on the content: if a client corrects its request after a failure, the
+    /// other service sees the first key with another content, and can refuse it, but never charges twice. The key does
     /// not reveal what it was derived from if the layer has a [secret](crate::Secret).
     ///
     /// In transaction mode a failed attempt leaves no record, so the next attempt derives from its own caller and the
     /// current secret. A message's failed attempt is recorded all the same, and the next one derives the same keys.
     ///
-    /// Deriving a key tells that the operation [began](Self::began).
+    /// Deriving a key also marks the operation as [begun](Self::began).
     ///
     #[cfg_attr(feature = "json", doc = "[run]: crate::Once::run")]
     #[cfg_attr(
@@ -111,10 +111,11 @@ impl Operation {
         child_key(&self.key, granted.origin, secret.as_ref(), step).unwrap_or_default()
     }
 
-    /// Tells that the operation began: something outside may know of it from now on.
+    /// Marks the operation as begun: something outside may know of it from now on.
     ///
-    /// By default an answer of 401, 407 or 429 undoes the attempt, as if it had not been made, since such an answer says that
-    /// nothing began. After this call it counts as a failed attempt, like any other answer that is not kept.
+    /// By default an answer of 401, 407 or 429 undoes the attempt, as if it had not been made, since such an answer
+    /// states that nothing began. After this call it counts as a failed attempt, like any other answer that is not
+    /// kept.
     pub fn began(&self) {
         self.work.wish(|wishes| wishes.began = true);
     }
@@ -122,10 +123,10 @@ impl Operation {
     /// Returns whether the operation has ended before, and this request is a duplicate that
     /// [passes through](crate::OnDuplicate::PassThrough).
     ///
-    /// Nothing is claimed for it then, several may run at the same time, and what the handler says of its answer
-    /// ([`keep`](Self::keep), [`discard`](Self::discard) and their kind) has no effect: the handler must only read. In
-    /// transaction mode there is no transaction for it, so the handler takes an `Operation` and asks before it takes the
-    /// `Tx` out of it; the extractor `Tx` would answer every duplicate with 500.
+    /// Nothing is claimed for a duplicate, and several may run at the same time. What the handler decides about its
+    /// answer ([`keep`](Self::keep), [`discard`](Self::discard) and their kind) has no effect: the handler must only
+    /// read. In transaction mode there is no transaction for a duplicate, so the handler takes an `Operation` and
+    /// checks it before it takes the `Tx` out of it; the extractor `Tx` would answer every duplicate with 500.
     ///
     /// ```
     /// use axum::{Router, http::StatusCode, routing::post};
@@ -148,36 +149,36 @@ impl Operation {
         self.ended.is_some()
     }
 
-    /// Returns what was kept of the first answer, if this is a [duplicate](Self::is_duplicate) and an answer was retained.
+    /// Returns what was kept of the first answer, if this is a [duplicate](Self::is_duplicate) and an answer was
+    /// retained.
     #[must_use]
     pub fn kept(&self) -> Option<&KeptAnswer> {
         self.ended.as_deref()?.as_ref()
     }
 
-    /// How many times the key was claimed since its record began: 1 for the first try, and 0 for a
+    /// Returns how many times the key was claimed since its record began: 1 for the first try, and 0 for a
     /// [duplicate](Self::is_duplicate).
     ///
-    /// More than 1 means that a try before this one failed, or never came back, and may have left something behind. It
-    /// may also have come no further than its claim.
-    /// It starts again at 1 once the record is gone, so it orders the tries of one operation, and is no fencing token
-    /// for other systems beyond the retention.
+    /// More than 1 means that a try before this one failed, or never came back, and may have left something behind.
+    /// That try may also have come no further than its claim. The count starts again at 1 once the record is gone, so
+    /// it orders the tries of one operation, and is no fencing token for other systems beyond the retention.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.started.granted.attempt
     }
 
-    /// Whether the try before this one never came back: its lease lapsed.
+    /// Returns whether the try before this one never came back: its lease lapsed.
     #[must_use]
     pub fn is_takeover(&self) -> bool {
         self.started.granted.takeover
     }
 
     /// Returns whether the claim may be another's by now: it is known to be lost, or its lease has run out without a
-    /// renewal, as after a time in which the process stood still or did not reach its store.
+    /// renewal. This happens if the process stood still or did not reach its store.
     ///
-    /// Ask it right before an effect that cannot be taken back, above all
-    /// [at most once](crate::Policy::at_most_once): somebody may have found the record abandoned and released it. A handler
-    /// that has not acted yet and [discards](Self::discard) its answer then leaves the operation to the next try:
+    /// Check it right before an effect that cannot be taken back, above all [at most
+    /// once](crate::Policy::at_most_once): somebody may have found the record abandoned and released it. A handler that
+    /// has not acted yet and [discards](Self::discard) its answer then leaves the operation to the next try:
     ///
     /// ```
     /// use axum::{Router, http::StatusCode, routing::post};
@@ -199,8 +200,8 @@ impl Operation {
     /// # drop(app);
     /// ```
     ///
-    /// It is `false` in the layer's transaction, whose commit fails if the database has ended it. What may be late even
-    /// between this answer and the effect needs a guard where the effect is, such as a unique number.
+    /// It is `false` in the layer's transaction, whose commit fails if the database has ended it. An effect that may be
+    /// late even after this check needs a guard where the effect is, such as a unique number.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.work.may_be_lost()
@@ -208,44 +209,46 @@ impl Operation {
 
     /// Resolves when the claim is lost to another, or when its lease has run out without a renewal, so that it may be.
     ///
-    /// It never resolves while all is well; use it in a `select!` to stop work that another may be doing too. It may be
-    /// dropped at any time. Right before an effect, ask [`is_lost`](Self::is_lost).
+    /// It never resolves while the claim is held; use it in a `select!` to stop work that another may be doing too. The
+    /// future may be dropped at any time. Right before an effect, check [`is_lost`](Self::is_lost).
     pub async fn lost(&self) {
         self.work.lost().await;
     }
 
-    /// The answer is not kept, whatever the policy says: the next try runs.
+    /// Discards the answer, whatever the policy states: the next try runs.
     pub fn discard(&self) {
         self.work.wish(|wishes| wishes.retain = Some(Retain::No));
     }
 
-    /// Keeps the answer for the policy's retention, whatever the policy thinks of its status.
+    /// Keeps the answer for the policy's retention, whatever the policy states about its status.
     pub fn keep(&self) {
         self.keep_for(self.retention);
     }
 
-    /// The answer is kept for this long, whatever the policy says.
+    /// Keeps the answer for this long, whatever the policy states.
     pub fn keep_for(&self, retention: Duration) {
         self.work.wish(|wishes| wishes.retain = Some(Retain::For(retention)));
     }
 
-    /// No other try can change how this one ends: it is recorded as failed for good and never runs again.
+    /// Marks a failure as permanent: no other try can change how this one ends, so it is recorded as failed for good
+    /// and never runs again.
     ///
-    /// It is for errors of a message's service, which is [`FailedPermanently`](crate::consumer::Consumed::FailedPermanently) then,
-    /// and of a function, whose duplicates are refused with `handler-failed`. What was done in the layer's transaction is
-    /// rolled back. What is handled all the same is recorded as handled, and an HTTP answer is kept, as by
+    /// It is for errors of a message's service, which become
+    /// [`FailedPermanently`](crate::consumer::Consumed::FailedPermanently), and for errors of a function, whose
+    /// duplicates are refused with `handler-failed`. What was done in the layer's transaction is rolled back. A message
+    /// that is handled all the same is recorded as handled, and an HTTP answer is kept, as by
     /// [`keep_for`](Self::keep_for).
     pub fn fail_permanently(&self) {
         self.keep_for(self.retention);
     }
 
-    /// The transaction that the layer has opened, in transaction mode. It is taken out of the operation, and goes back
-    /// when it is dropped.
+    /// Returns the transaction that the layer has opened, in transaction mode. It is taken out of the operation, and
+    /// goes back when it is dropped.
     ///
     /// # Errors
     ///
-    /// Returns an error if the layer is in another mode, its store is in another database, the transaction is taken or has ended, or
-    /// this is a [duplicate](Self::is_duplicate), which only reads.
+    /// Returns an error if the layer is in another mode, its store is in another database, the transaction is taken or
+    /// has ended, or this is a [duplicate](Self::is_duplicate), which only reads.
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
     pub fn transaction<D: SqlDatabase>(&self) -> Result<Tx<D>, NoTransaction> {
@@ -255,11 +258,11 @@ impl Operation {
         Tx::take(self.started.slot.as_ref().ok_or(NoTransaction::NoLayer)?)
     }
 
-    /// What settles this operation with `payload`, for those who settle by themselves, in a transaction of their own:
+    /// Returns what settles this operation with `payload`, for handlers that settle it in a transaction of their own:
     /// see `SqlStore::settle_in`. Nothing is settled yet.
     ///
-    /// It is kept for as long as [`keep_for`](Self::keep_for) or the policy says, whatever the policy thinks of keeping
-    /// it.
+    /// The payload is kept for as long as [`keep_for`](Self::keep_for) or the policy states, even if the policy would
+    /// not keep it.
     #[must_use]
     pub fn settlement(&self, payload: Payload) -> Settlement {
         let retention = self.memory.unwrap_or_else(|| match self.work.wishes().retain {
@@ -269,10 +272,11 @@ impl Operation {
         Settlement::new(self.started.claimant, payload.into_bytes(), retention)
     }
 
-    /// The answer is a stream: it goes to its client as it comes, and a duplicate hears that it was not retained.
+    /// Marks the answer as a stream: it goes to its client as it comes, and a duplicate receives a 409
+    /// `response-not-retained`.
     ///
-    /// `text/event-stream` is taken for one without being told. To have an effect, this has to be called before the
-    /// handler returns.
+    /// A `text/event-stream` counts as a stream without this call. The call has an effect only before the handler
+    /// returns.
     pub fn stream(&self) {
         self.work.wish(|wishes| wishes.stream = true);
     }

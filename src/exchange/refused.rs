@@ -37,8 +37,8 @@ impl<'a> RefusedRequest<'a> {
         self.key
     }
 
-    /// Returns what the client can do about it, with the place where a missing or malformed key, token or scope belongs:
-    /// the problem's `detail`.
+    /// Returns what the client can do about it, with the place where a missing or malformed key, token or scope
+    /// belongs: the problem's `detail`.
     #[must_use]
     pub fn detail(&self) -> String {
         problem::detail(self.refusal, self.exchange.place_for(self.refusal).as_deref())

@@ -15,11 +15,11 @@ use crate::{
     engine::{Task, Work},
 };
 
-/// Makes an operation safe to repeat. Made by [`IdempotencyLayer`](crate::IdempotencyLayer) and
+/// A service that makes operations safe to repeat. Created by [`IdempotencyLayer`](crate::IdempotencyLayer) and
 /// [`TokenLayer`](crate::TokenLayer).
 ///
-/// Its errors are those of the inner service: whatever the layer itself has to say is a response. It is ready when
-/// the inner service is.
+/// Its errors are those of the inner service; the layer itself answers with responses only. It is ready when the inner
+/// service is.
 #[derive(Clone, Debug)]
 pub struct Idempotency<S> {
     inner: S,
@@ -31,22 +31,22 @@ impl<S> Idempotency<S> {
         Self { inner, exchange }
     }
 
-    /// The inner service.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The inner service.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The inner service.
+    /// Returns the inner service.
     pub fn into_inner(self) -> S {
         self.inner
     }
 
-    /// The service that was asked for its readiness is the one to call.
+    /// Takes the service that was asked for its readiness, which is the one to call.
     fn take_ready(&mut self) -> S
     where
         S: Clone,

@@ -14,7 +14,7 @@ pub(crate) type ByExtractor = dyn for<'a> Fn(&'a mut Parts) -> Extracting<'a> + 
 /// A scope, or the answer to a request that was rejected.
 pub(crate) type Extracting<'a> = Pin<Box<dyn Future<Output = Result<String, Box<Response<Bytes>>>> + Send + 'a>>;
 
-/// The scope is told by what `E` extracts, which is left in the request's extensions.
+/// Takes the scope from what `E` extracts, which is left in the request's extensions.
 pub(super) fn by_extractor<E, S, V>(
     state: S,
     scope: impl Fn(&E) -> V + Clone + Send + Sync + 'static,
@@ -40,7 +40,7 @@ where
     }
 }
 
-/// A response whose body is there. One that breaks is empty.
+/// Collects the body of a response. A body that breaks becomes empty.
 async fn whole(response: AxumResponse) -> Response<Bytes> {
     let (parts, body) = response.into_parts();
     let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();

@@ -4,7 +4,7 @@ use http::{HeaderMap, header::COOKIE};
 
 use crate::value::CompactDigest;
 
-/// Cookies that tell no session, or that something renews by itself between two tries of one request.
+/// Cookies that identify no session, or that something renews by itself between two tries of one request.
 const OF_NO_SESSION: [&str; 18] = [
     "ARRAffinity",
     "ARRAffinitySameSite",
@@ -32,20 +32,20 @@ const FAMILIES_OF_NO_SESSION: [&str; 4] = ["ARRAffinity", "_ga_", "_gcl_", "_hj"
 /// How many pairs are sorted in place; a request with more of them allocates.
 const USUAL: usize = 16;
 
-/// Whether `name` is a token (RFC 6265, section 4.1.1; RFC 9110, section 5.6.2).
+/// Returns whether `name` is a token (RFC 6265, section 4.1.1; RFC 9110, section 5.6.2).
 pub(super) fn is_name(name: &str) -> bool {
     let of_a_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(of_a_token)
 }
 
-/// Whether a cookie of this name tells nothing about who asks.
+/// Returns whether a cookie of this name does not identify who asks.
 pub(super) fn is_of_no_session(name: &[u8]) -> bool {
     matches!(name, b"_ga" | b"_gid")
         || OF_NO_SESSION.iter().any(|known| known.as_bytes() == name)
         || FAMILIES_OF_NO_SESSION.iter().any(|family| name.starts_with(family.as_bytes()))
 }
 
-/// The only value of the cookie `wanted`; `None` if it is not there, not UTF-8, or there with two values.
+/// Returns the only value of the cookie `wanted`; `None` if it is not there, not UTF-8, or there with two values.
 pub(super) fn value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let mut values = pairs(headers).filter(|pair| name(pair) == wanted.as_bytes()).map(|pair| {
         let behind_the_name = pair.get(wanted.len() + 1..).unwrap_or_default();
@@ -58,8 +58,8 @@ pub(super) fn value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str>
     std::str::from_utf8(first).ok()
 }
 
-/// Feeds the cookies whose names count to `digest`, as a set: their order and their lines do not matter, and a pair that is
-/// there twice counts once. Says whether there was any; nothing is fed if there was none.
+/// Feeds the cookies whose names count to `digest`, as a set: their order and their lines do not matter, and a pair
+/// that is there twice counts once. Returns whether there was any; nothing is fed if there was none.
 pub(super) fn digest(
     headers: &HeaderMap,
     counts: impl Fn(&[u8]) -> bool,
@@ -93,12 +93,12 @@ pub(super) fn digest(
     true
 }
 
-/// Whether there is a cookie whose name counts.
+/// Returns whether there is a cookie whose name counts.
 pub(super) fn any(headers: &HeaderMap, counts: impl Fn(&[u8]) -> bool) -> bool {
     pairs(headers).any(|pair| counts(name(pair)))
 }
 
-/// Each `name=value`. A browser sends one line of them, HTTP/2 perhaps several (RFC 9113, section 8.2.3).
+/// Returns each `name=value`. A browser sends one line of them, HTTP/2 perhaps several (RFC 9113, section 8.2.3).
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(COOKIE).into_iter();
     let pairs = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b';')).map(<[u8]>::trim_ascii);

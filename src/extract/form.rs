@@ -21,7 +21,7 @@ use crate::value::{CompactDigest, KeyError};
 
 const NOT_MULTIPART: &str = "the body is not multipart/form-data of at most 1000 fields";
 
-/// The key in the field `wanted` of a body that has to be a form.
+/// Returns the key in the field `wanted` of a body that has to be a form.
 pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<String>, KeyError> {
     if media::boundary(&parts.headers).is_none() && !media::is_urlencoded(&parts.headers) {
         return Err(KeyError::malformed("the body is no form, and the key is a field of one"));
@@ -29,7 +29,7 @@ pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<St
     field(parts, body, wanted)
 }
 
-/// The text of the field `wanted`; none if the body is no form.
+/// Returns the text of the field `wanted`; none if the body is no form.
 pub(super) fn field(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<String>, KeyError> {
     let Some(boundary) = media::boundary(&parts.headers) else {
         return Ok(pairs::field(&parts.headers, body, wanted)?.map(Cow::into_owned));
@@ -44,7 +44,7 @@ pub(super) fn field(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<
     Ok(Some(value))
 }
 
-/// The first field of this name in a `multipart/form-data` body, which is read no further than that.
+/// Returns the first field of this name in a `multipart/form-data` body. The body is read no further than that.
 pub(crate) async fn first_field(
     headers: &HeaderMap,
     body: impl Stream<Item = Result<Bytes, Infallible>> + Send,
@@ -63,8 +63,8 @@ pub(crate) async fn first_field(
     Ok(None)
 }
 
-/// Feeds the fields to `digest`, but for those named in `without`. The order counts between fields of one name, and not
-/// between different names. `Err` says what is wrong with the body.
+/// Feeds the fields to `digest`, except for those named in `without`. The order counts between fields of one name, but
+/// not between different names. `Err` states what is wrong with the body.
 pub(super) fn digest(
     parts: &Parts,
     body: &Bytes,
@@ -94,7 +94,7 @@ pub(super) fn digest(
     Ok(())
 }
 
-/// What a form says under one name.
+/// A field of a form.
 struct Field {
     name: Option<String>,
     /// A name that is not UTF-8.
@@ -115,7 +115,7 @@ impl Field {
     }
 }
 
-/// The fields of a `multipart/form-data` body; `None` if it is none, or has too many.
+/// Returns the fields of a `multipart/form-data` body; `None` if it is no such body, or has too many.
 fn fields(body: &Bytes, boundary: &[u8]) -> Option<Vec<Field>> {
     let boundary = std::str::from_utf8(boundary).ok()?;
     let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(body.len() as u64));
@@ -134,7 +134,7 @@ fn fields(body: &Bytes, boundary: &[u8]) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// The parser is made for streams; where all is there, it never has to wait.
+/// Polls a future once. The parser is made for streams; if the whole body is there, it never has to wait.
 fn at_once<F: Future>(future: F) -> Option<F::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),

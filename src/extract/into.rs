@@ -1,4 +1,4 @@
-//! What the calls of a layer accept, so that the compiler can say what to write instead of anything else.
+//! The arguments of a layer's methods, so that the compiler can suggest what to write instead of anything else.
 
 use super::{fingerprint::FingerprintExtractor, key::KeyExtractor, scope::ScopeExtractor};
 
@@ -10,7 +10,7 @@ mod sealed {
     impl Sealed for super::FingerprintExtractor {}
 }
 
-/// What says where a request's key is: a [`KeyExtractor`]. Nothing else implements this trait.
+/// A source of a request's key: a [`KeyExtractor`]. Nothing else implements this trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say where a request's key is",
     label = "not made by a function of `tower_idempotency::key`",
@@ -28,7 +28,7 @@ impl IntoKeyExtractor for KeyExtractor {
     }
 }
 
-/// What says whose key it is: a [`ScopeExtractor`]. Nothing else implements this trait.
+/// A source of a request's scope: a [`ScopeExtractor`]. Nothing else implements this trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whose key it is",
     label = "not made by a function of `tower_idempotency::scope`",
@@ -47,7 +47,7 @@ impl IntoScopeExtractor for ScopeExtractor {
     }
 }
 
-/// What says what counts as the same request: a [`FingerprintExtractor`]. Nothing else implements this trait.
+/// A rule for what counts as the same request: a [`FingerprintExtractor`]. Nothing else implements this trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what counts as the same request",
     label = "not made by a function of `tower_idempotency::fingerprint`",

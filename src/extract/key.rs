@@ -1,4 +1,4 @@
-//! Where a request's key comes from.
+//! The sources of a request's key.
 //!
 //! A key is business-unique: an order number, a payment's serial number, a value that the client drew once for an
 //! operation and sends again on every retry. A value that is drawn anew on every try protects nothing.
@@ -31,7 +31,7 @@ use crate::value::{KeyError, check_key};
 pub use self::parameters::PathParameters;
 pub use super::into::IntoKeyExtractor;
 
-/// Takes the key out of a request. Made by the functions of this module.
+/// An extractor of a request's key. Created by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a key extractor does nothing until a layer has it"]
 pub struct KeyExtractor(Source);
@@ -61,7 +61,7 @@ enum Source {
     First(Arc<[KeyExtractor]>),
 }
 
-/// The key is in a header, as a Structured Field string (RFC 9651) or bare: `"abc"` and `abc` are one key.
+/// Takes the key from a header, as a Structured Field string (RFC 9651) or bare: `"abc"` and `abc` are one key.
 ///
 /// Several lines of the header are malformed, and so is anything that is neither of the two forms.
 ///
@@ -74,15 +74,15 @@ pub fn header(name: &str) -> KeyExtractor {
     KeyExtractor(Source::Header { name, strict: false })
 }
 
-/// The key is a query parameter, percent-decoded. A parameter that is there twice is malformed.
+/// Takes the key from a query parameter, percent-decoded. A parameter that is there twice is malformed.
 pub fn query(name: &str) -> KeyExtractor {
     KeyExtractor(Source::Query(name.into()))
 }
 
-/// The key is a parameter of the matched route, or several of them, percent-decoded: `id` of `/orders/{id}/pay`.
+/// Takes the key from one or several parameters of the matched route, percent-decoded: `id` of `/orders/{id}/pay`.
 ///
-/// Name every parameter that tells operations apart. On `/{tenant}/orders/{id}/pay`, the `id` alone would make one key of
-/// the same number of two tenants, and the second one's payment would not run:
+/// Name every parameter that tells operations apart. On `/{tenant}/orders/{id}/pay`, the `id` alone would give two
+/// tenants one key for the same number, and the second one's payment would not run:
 ///
 /// ```
 /// use tower_idempotency::key;
@@ -92,7 +92,8 @@ pub fn query(name: &str) -> KeyExtractor {
 /// # drop((by_order, by_order_of_tenant));
 /// ```
 ///
-/// Several parameters are joined as by [`all`]. A route without such a parameter has no key, and its requests are refused.
+/// Several parameters are joined as by [`all`]. A route without such a parameter has no key, and its requests are
+/// refused.
 ///
 /// # Panics
 ///
@@ -105,9 +106,9 @@ pub fn path(parameters: impl PathParameters) -> KeyExtractor {
     KeyExtractor(Source::Path(names.into()))
 }
 
-/// The key is what the closure takes out of the request's head. `Ok(None)` means that there is none.
+/// Takes the key out of the request's head with a closure. `Ok(None)` means that there is none.
 ///
-/// The rules for keys hold for it too: 1 to 255 bytes, no control characters.
+/// The rules for keys apply to it too: 1 to 255 bytes, no control characters.
 ///
 /// ```
 /// use tower_idempotency::{KeyError, key};
@@ -122,15 +123,16 @@ pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send +
     KeyExtractor(Source::Closure(Arc::new(key)))
 }
 
-/// The key is the content: two requests with the same fingerprint are one operation, without any help of the client.
+/// Takes the content as the key: two requests with the same fingerprint are one operation, without any help of the
+/// client.
 ///
 /// This is for anti-resubmit within a short retention. It cannot tell a second order from a retry of the first. If the
 /// fingerprint is off, the key is that of the bytes.
 ///
-/// The layer has to be told whose content it is: with a [`scope`](crate::IdempotencyLayer::scope), with
-/// [`credentials`](crate::IdempotencyLayer::credentials), or with [`unscoped`](crate::IdempotencyLayer::unscoped).
-/// Otherwise one cookie that changes between two clicks would make two operations of them, so a layer that was told
-/// nothing panics when it is put around a service. A request without an [optional](crate::scope::ScopeExtractor::optional)
+/// The layer needs to know whose content it is: set a [`scope`](crate::IdempotencyLayer::scope),
+/// [`credentials`](crate::IdempotencyLayer::credentials) or [`unscoped`](crate::IdempotencyLayer::unscoped). Otherwise
+/// one cookie that changes between two clicks would make two operations of them, so a layer with none of the three
+/// panics when it is put around a service. A request without an [optional](crate::scope::ScopeExtractor::optional)
 /// scope is told apart by its credentials.
 ///
 /// ```
@@ -144,15 +146,15 @@ pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send +
 /// # drop(layer);
 /// ```
 ///
-/// It is always there, so it can only be the last of [`first`], and no part of [`all`] or of a scope.
+/// The content is always there, so it can only be the last of [`first`]. It cannot be part of [`all`] or of a scope.
 pub fn content() -> KeyExtractor {
     KeyExtractor(Source::Content)
 }
 
-/// The key is in a JSON body, where `pointer` (RFC 6901) leads to: a string or an integer.
+/// Takes the key from a JSON body, at `pointer` (RFC 6901): a string or an integer.
 ///
-/// Anything else there is malformed, and so is a body that is not JSON, is nested more than 128 deep, has more than 50,000
-/// values in it, or has a member on the way twice. An integer is taken as it is written, however long.
+/// Anything else there is malformed, and so is a body that is not JSON, is nested more than 128 deep, has more than
+/// 50,000 values in it, or has a member on the way twice. An integer is taken as it is written, however long.
 ///
 /// # Panics
 ///
@@ -167,36 +169,37 @@ pub fn json(pointer: &str) -> KeyExtractor {
     }
 }
 
-/// The key is a field of a form body, `application/x-www-form-urlencoded` or `multipart/form-data`, decoded.
+/// Takes the key from a field of a form body, `application/x-www-form-urlencoded` or `multipart/form-data`, decoded.
 ///
-/// A body of another media type is malformed. So is a field that is there twice, a `multipart/form-data` body that is torn,
-/// and a body of more than 1,000 fields.
+/// A body of another media type is malformed. So is a field that is there twice, a `multipart/form-data` body that is
+/// torn, and a body of more than 1,000 fields.
 #[cfg(feature = "form")]
 #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
 pub fn form(field: &str) -> KeyExtractor {
     KeyExtractor(Source::Form(field.into()))
 }
 
-/// A field of a form body; a body of another media type has none. One of `multipart/form-data` is looked into with the
-/// feature `form`.
+/// Takes the key from a field of a form body; a body of another media type has none. A `multipart/form-data` body is
+/// searched with the feature `form` only.
 pub(crate) fn field(name: &str) -> KeyExtractor {
     KeyExtractor(Source::Field(name.into()))
 }
 
-/// The key is the text of an element of an XML body: a child of the document element, by its name as it is written.
+/// Takes the key from the text of an element of an XML body: a child of the document element, by its name as it is
+/// written.
 ///
 /// A document that is not well-formed or not UTF-8 is malformed, and so is one with a document type or with an entity
-/// beyond XML's own five: nothing is expanded, and nothing outside is asked for. An element that is there twice, or has
-/// elements in it, is malformed too. How names are spelled is not looked at.
+/// beyond XML's own five: nothing is expanded, and nothing external is loaded. An element that is there twice, or has
+/// elements in it, is malformed too. The spelling of names is not checked.
 #[cfg(feature = "xml")]
 #[cfg_attr(docsrs, doc(cfg(feature = "xml")))]
 pub fn xml(element: &str) -> KeyExtractor {
     KeyExtractor(Source::Xml(element.into()))
 }
 
-/// The key is made of several parts, all of which have to be there.
+/// Joins several parts to one key. All of them have to be there.
 ///
-/// Each part stands behind its length (`3:100,5:order,`), so that two lists of parts never make one key.
+/// Each part follows its length (`3:100,5:order,`), so that two lists of parts never make one key.
 ///
 /// ```
 /// use tower_idempotency::key;
@@ -216,9 +219,9 @@ pub fn all(parts: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
     KeyExtractor(Source::All(parts))
 }
 
-/// The key is the first of several that is there.
+/// Takes the first of several keys that is there.
 ///
-/// One that is malformed ends the search: the request is refused. [`content`] may be the last of them:
+/// A malformed key ends the search: the request is refused. [`content`] may be the last of them:
 ///
 /// ```
 /// use tower_idempotency::key;
@@ -230,7 +233,7 @@ pub fn all(parts: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
 ///
 /// # Panics
 ///
-/// Panics if [`content`] is one of them and not the last.
+/// Panics if [`content`] is one of them but not the last.
 #[track_caller]
 pub fn first(of: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
     let of: Arc<[_]> = of.into_iter().collect();
@@ -256,7 +259,7 @@ impl KeyExtractor {
         }
     }
 
-    /// Whether the content is the key of a request that has no other.
+    /// Returns whether the content is the key of a request that has no other.
     pub(crate) fn ends_in_content(&self) -> bool {
         match &self.0 {
             Source::Content => true,
@@ -265,7 +268,7 @@ impl KeyExtractor {
         }
     }
 
-    /// The form field that a token is in.
+    /// Returns the form field that a token is in.
     #[cfg(feature = "form")]
     pub(crate) fn form_field(&self) -> Option<&str> {
         match &self.0 {
@@ -274,7 +277,7 @@ impl KeyExtractor {
         }
     }
 
-    /// Whether a header that carries a secret is in it.
+    /// Returns whether a header that carries a secret is in it.
     pub(super) fn is_credential(&self) -> bool {
         match &self.0 {
             Source::Header { name, .. } => credential::is_secret(name),
@@ -283,7 +286,7 @@ impl KeyExtractor {
         }
     }
 
-    /// Whether the body has to be there first.
+    /// Returns whether the body has to be read first.
     pub(crate) fn needs_body(&self) -> bool {
         match &self.0 {
             #[cfg(feature = "json")]
@@ -298,7 +301,7 @@ impl KeyExtractor {
         }
     }
 
-    /// The key. `body` is empty as long as it is not [needed](Self::needs_body).
+    /// Extracts the key. `body` is empty as long as it is not [needed](Self::needs_body).
     pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
         match &self.0 {
             Source::Header { name, strict } => {
@@ -339,7 +342,7 @@ impl KeyExtractor {
     }
 }
 
-/// Appends a part behind its length.
+/// Appends a part, preceded by its length.
 fn join(joined: &mut String, part: &str) -> Result<(), KeyError> {
     check_key(part)?;
     joined.extend([&*part.len().to_string(), ":", part, ","]);

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header::CONTENT_TYPE};
 
-/// The media type without its parameters; empty if there is none.
+/// Returns the media type without its parameters; empty if there is none.
 pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
     let content_type = value(headers);
     match content_type.iter().position(|byte| matches!(byte, b';' | b'"')) {
@@ -11,13 +11,13 @@ pub(super) fn essence(headers: &HeaderMap) -> &[u8] {
     }
 }
 
-/// The boundary of a `multipart/form-data` body (RFC 7578; RFC 2046, section 5.1.1).
+/// Returns the boundary of a `multipart/form-data` body (RFC 7578; RFC 2046, section 5.1.1).
 #[cfg(any(test, feature = "form"))]
 pub(super) fn boundary(headers: &HeaderMap) -> Option<&[u8]> {
     boundary_of(essence(headers), headers)
 }
 
-/// The same of a body whose media type has been looked at.
+/// Returns the boundary of a body whose media type is known already.
 pub(super) fn boundary_of<'a>(essence: &[u8], headers: &'a HeaderMap) -> Option<&'a [u8]> {
     if !essence.eq_ignore_ascii_case(b"multipart/form-data") {
         return None;
@@ -30,12 +30,12 @@ pub(super) fn boundary_of<'a>(essence: &[u8], headers: &'a HeaderMap) -> Option<
     })
 }
 
-/// Whether the body is one of `application/x-www-form-urlencoded`.
+/// Returns whether the body is one of `application/x-www-form-urlencoded`.
 pub(super) fn is_urlencoded(headers: &HeaderMap) -> bool {
     essence(headers).eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
 }
 
-/// Whether the body is one of `multipart/form-data`.
+/// Returns whether the body is one of `multipart/form-data`.
 #[cfg(feature = "form")]
 pub(crate) fn is_multipart(headers: &HeaderMap) -> bool {
     boundary(headers).is_some()

@@ -1,4 +1,4 @@
-//! What a request says about itself: key, scope, caller, fingerprint, route.
+//! What a request states about itself: key, scope, caller, fingerprint, route.
 
 #[cfg(feature = "axum")]
 mod by_extractor;

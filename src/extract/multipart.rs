@@ -1,6 +1,6 @@
 //! Bodies of `multipart/form-data`, as far as a fingerprint has to know them.
 
-/// The body in pieces, with each delimiter's boundary taken out. A delimiter begins a line.
+/// Returns the body in pieces, with each delimiter's boundary taken out. A delimiter begins a line.
 ///
 /// A client draws a new boundary for every try. Two bodies have the same pieces only if they differ in nothing else.
 pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
@@ -15,7 +15,7 @@ pub(super) fn pieces<'a>(body: &'a [u8], boundary: &'a [u8]) -> impl Iterator<It
     })
 }
 
-/// Where the boundary of the next delimiter begins, behind its two dashes.
+/// Returns where the boundary of the next delimiter begins, behind its two dashes.
 fn delimiter(body: &[u8], boundary: &[u8], at_start: bool) -> Option<usize> {
     let is_boundary = |at: usize| {
         let behind = body[at..].strip_prefix(boundary);

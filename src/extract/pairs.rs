@@ -13,7 +13,7 @@ pub(super) const MOST_FIELDS: usize = 1_000;
 
 pub(super) const TOO_MANY: &str = "the body has more than 1000 fields";
 
-/// Each pair, still encoded.
+/// Returns each pair, still encoded.
 pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     text.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty()).map(|pair| {
         let end = pair.iter().position(|&byte| byte == b'=').unwrap_or(pair.len());
@@ -21,7 +21,7 @@ pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The one value of `wanted`, decoded.
+/// Returns the one value of `wanted`, decoded.
 pub(super) fn parameter<'a>(text: &'a [u8], wanted: &str) -> Result<Option<Cow<'a, str>>, KeyError> {
     let mut values = pairs(text).filter(|(name, _)| *decode(name) == *wanted.as_bytes()).map(|(_, value)| value);
     let Some(value) = values.next() else { return Ok(None) };
@@ -37,7 +37,8 @@ pub(super) fn parameter<'a>(text: &'a [u8], wanted: &str) -> Result<Option<Cow<'
     .map(Some)
 }
 
-/// The one value of the field `wanted`, decoded; none if the body is another than `application/x-www-form-urlencoded`.
+/// Returns the one value of the field `wanted`, decoded; none if the body is another than
+/// `application/x-www-form-urlencoded`.
 pub(super) fn field<'a>(headers: &HeaderMap, body: &'a [u8], wanted: &str) -> Result<Option<Cow<'a, str>>, KeyError> {
     if !media::is_urlencoded(headers) {
         return Ok(None);
@@ -52,7 +53,7 @@ pub(super) fn are_too_many(body: &[u8]) -> bool {
     pairs(body).nth(MOST_FIELDS).is_some()
 }
 
-/// Percent-decoding with `+` for a blank.
+/// Decodes percent-encoding, with `+` for a blank.
 pub(super) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     if text.contains(&b'+') {
         let blanks: Vec<_> = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();

@@ -13,8 +13,8 @@ use http::{Uri, header::HOST, request::Parts, uri::Authority};
 #[cfg(feature = "axum")]
 use crate::value::KeyError;
 
-/// The name of the route: the matched route with every nested router's prefix where Axum tells it, the whole path
-/// elsewhere.
+/// Returns the name of the route: the matched route with every nested router's prefix if Axum gives it, otherwise the
+/// whole path.
 pub(crate) fn route(parts: &Parts) -> Cow<'_, str> {
     #[cfg(feature = "axum")]
     if let Some(matched) = parts.extensions.get::<axum::extract::MatchedPath>() {
@@ -23,7 +23,7 @@ pub(crate) fn route(parts: &Parts) -> Cow<'_, str> {
     Cow::Borrowed(full_uri(parts).path())
 }
 
-/// The URI as the client sent it: nested routers cut their prefix off the request's own.
+/// Returns the URI as the client sent it: nested routers cut their prefix off the request's own.
 pub(crate) fn full_uri(parts: &Parts) -> &Uri {
     #[cfg(feature = "axum")]
     if let Some(axum::extract::OriginalUri(uri)) = parts.extensions.get() {
@@ -32,8 +32,8 @@ pub(crate) fn full_uri(parts: &Parts) -> &Uri {
     &parts.uri
 }
 
-/// The host that the request was sent to, in lower case and without a port that is a default one; `None` if it does not
-/// say so, or says so twice.
+/// Returns the host that the request was sent to, in lower case and without a port that is a default one; `None` if the
+/// request does not name it, or names it twice.
 pub(super) fn host(parts: &Parts) -> Option<String> {
     let authority = if let Some(authority) = full_uri(parts).authority() {
         authority.clone()
@@ -50,7 +50,7 @@ pub(super) fn host(parts: &Parts) -> Option<String> {
     }
 }
 
-/// Parameters of the matched route, percent-decoded; `None` if one of them is not there.
+/// Returns parameters of the matched route, percent-decoded; `None` if one of them is not there.
 #[cfg(feature = "axum")]
 pub(super) fn path_parameters(parts: &Parts, wanted: &[Box<str>]) -> Result<Option<Vec<String>>, KeyError> {
     // The extractor is asynchronous in form only: it reads an extension. It wants parts of its own.

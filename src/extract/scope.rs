@@ -1,9 +1,9 @@
-//! Whose key it is: a tenant, a user, a merchant.
+//! Scopes: whose key it is, such as a tenant's, a user's or a merchant's.
 //!
-//! The same key of two scopes is two operations, and no answer ever crosses from one to the other. So the scope has to be
-//! all that the answer depends on: if two roles of one tenant see different answers, the tenant and the role. A scope is never
-//! guessed: without one, the caller's [credentials](crate::credential) have to be the first one's, or the request is
-//! refused (422).
+//! The same key in two scopes is two operations, and no answer ever crosses from one scope to the other. So the scope
+//! has to be all that the answer depends on: if two roles of one tenant see different answers, it is the tenant and the
+//! role. A scope is never guessed: without one, the caller's [credentials](crate::credential) have to be those of the
+//! first request, or the request is refused (422).
 //!
 //! ```
 //! use tower_idempotency::{IdempotencyLayer, MemoryStore, scope};
@@ -20,10 +20,11 @@
 //!
 //! # What a store keeps of it
 //!
-//! The scope's text, so that operators can read it, up to 255 bytes. A scope that is a credential by itself is kept as
-//! `sha256:` and the SHA-256 of its value in hexadecimal digits: that of a [`cookie`], and that of a [`header`], or
-//! [`from_key`] with a header in it, if the header is known to carry a secret, such as `Authorization` or `X-Api-Key`. The
-//! value of another header, such as an `X-Session` of your own, is kept as it is: take such a scope by [`extension`].
+//! A store keeps the scope's text, so that operators can read it, up to 255 bytes. A scope that is a credential by
+//! itself is kept as `sha256:` and the SHA-256 of its value in hexadecimal digits. This applies to a [`cookie`], and to
+//! a [`header`], or [`from_key`] with a header in it, if the header is known to carry a secret, such as `Authorization`
+//! or `X-Api-Key`. The value of another header, such as an `X-Session` of your own, is kept as it is: take such a scope
+//! by [`extension`].
 
 use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
 
@@ -43,7 +44,7 @@ use crate::value::{Refusal, is_blank, labelled_digest};
 
 pub use super::into::IntoScopeExtractor;
 
-/// Takes the scope out of a request. Made by the functions of this module.
+/// An extractor of a request's scope. Created by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a scope extractor does nothing until a layer has it"]
 pub struct ScopeExtractor {
@@ -67,7 +68,7 @@ enum Source {
 type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 type ExtensionFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-/// The scope is a header's value. A header that is empty, not UTF-8 or there twice counts as missing.
+/// Takes the scope from a header. A header that is empty, not UTF-8 or there twice counts as missing.
 ///
 /// Take a header that something outside this layer has set or checked: whoever can choose the scope can read the
 /// answers kept in it.
@@ -81,8 +82,8 @@ pub fn header(name: &str) -> ScopeExtractor {
     ScopeExtractor::of(Source::Header(name))
 }
 
-/// The scope is a cookie's value, such as the session's. A cookie that is empty, not UTF-8 or there twice with two values
-/// counts as missing.
+/// Takes the scope from a cookie, such as the session's. A cookie that is empty, not UTF-8 or there twice with two
+/// values counts as missing.
 ///
 /// It is for a cookie that stays as long as a client may retry. A session that gets a new id with each answer is better
 /// looked up by a layer outside this one, for [`extension`].
@@ -96,16 +97,17 @@ pub fn cookie(name: &str) -> ScopeExtractor {
     ScopeExtractor::of(Source::Cookie(name.into()))
 }
 
-/// The scope is the host that the request was sent to, for tenants that are told apart by it: HTTP/2's `:authority`, the
-/// host of an absolute target, or the header `Host` (RFC 9112, section 3.2.2).
+/// Takes the host that the request was sent to as the scope, for tenants that are told apart by it: HTTP/2's
+/// `:authority`, the host of an absolute target, or the header `Host` (RFC 9112, section 3.2.2).
 ///
-/// It is in lower case, without the ports 80 and 443 and without a dot at its end. Take it only if something outside this
-/// layer answers requests for other hosts than the tenants', and if no client retries by another name of the same host.
+/// The host is in lower case, without the ports 80 and 443 and without a dot at its end. Take it only if something
+/// outside this layer answers requests for other hosts than the tenants', and if no client retries by another name of
+/// the same host.
 pub fn host() -> ScopeExtractor {
     ScopeExtractor::of(Source::Host)
 }
 
-/// The scope is told by a request extension, such as the user that the authentication put there.
+/// Takes the scope from a request extension, such as the user that the authentication inserted.
 ///
 /// The layer that inserts the extension has to be outside this one. With Axum, that is the `.layer` that comes later:
 ///
@@ -126,9 +128,9 @@ pub fn host() -> ScopeExtractor {
 /// # drop(app);
 /// ```
 ///
-/// A request without the extension is answered with 500 `extension-missing`, and an ERROR in the log names the type: the
-/// service is at fault, and the client can do nothing. Call [`optional`](ScopeExtractor::optional) if the layer also
-/// serves requests that nobody authenticates.
+/// A request without the extension is answered with 500 `extension-missing`, and an ERROR in the log names the type:
+/// the service is at fault, and the client can do nothing. Call [`optional`](ScopeExtractor::optional) if the layer
+/// also serves requests that nobody authenticates.
 pub fn extension<T, V>(scope: impl Fn(&T) -> V + Send + Sync + 'static) -> ScopeExtractor
 where
     T: Clone + Send + Sync + 'static,
@@ -138,12 +140,12 @@ where
     ScopeExtractor::of(Source::Extension(Arc::new(find), type_name::<T>()))
 }
 
-/// The scope is what the closure takes out of the request's head. `None` and an empty text mean that there is none.
+/// Takes the scope out of the request's head with a closure. `None` and an empty text mean that there is none.
 pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> ScopeExtractor {
     ScopeExtractor::of(Source::Closure(Arc::new(scope)))
 }
 
-/// The scope is at a place that can have a key, under a key's rules: in a query, a path, a body.
+/// Takes the scope from a place that can have a key, under a key's rules: in a query, a path, a body.
 ///
 /// ```
 /// use tower_idempotency::{key, scope};
@@ -155,22 +157,23 @@ pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static)
 ///
 /// # Panics
 ///
-/// Panics if the key is, or ends in, [`key::content`](crate::key::content), which tells no caller.
+/// Panics if the key is, or ends in, [`key::content`](crate::key::content), which identifies no caller.
 #[track_caller]
 pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
     assert!(!key.ends_in_content(), "scope::from_key({key:?}): {CONTENT_ELSEWHERE}");
     ScopeExtractor::of(Source::Key(key))
 }
 
-/// The scope is told by what an Axum extractor takes out of the request, such as the user that it authenticates.
+/// Takes the scope from what an Axum extractor takes out of the request, such as the user that it authenticates.
 ///
 /// The layer runs the extractor before it claims anything. If the extractor rejects the request, its rejection is the
-/// answer: nobody without the right to ask is replayed an answer. What it extracted is left in the request's extensions,
-/// where the handler takes it as `Extension<User>` instead of extracting it once more. An empty scope counts as missing.
+/// answer: a caller without access receives no replay. What it extracted is left in the request's extensions, and the
+/// handler takes it from there as `Extension<User>` instead of extracting it once more. An empty scope counts as
+/// missing.
 ///
 /// The extractor sees the head only, since the body belongs to the layer. A request that the layer does not protect (of
-/// another method, without a key if that is [optional](crate::IdempotencyLayer::optional)) does not come to it, so a
-/// handler that serves such requests too takes the extractor itself.
+/// another method, without a key if that is [optional](crate::IdempotencyLayer::optional)) does not reach the
+/// extractor, so a handler that serves such requests too runs the extractor itself.
 ///
 /// ```
 /// use axum::{
@@ -214,7 +217,7 @@ pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
 /// # }
 /// ```
 ///
-/// An extractor with a state (`State<Keys>`, a pool) is for [`from_extractor_with_state`].
+/// Use [`from_extractor_with_state`] for an extractor with a state (`State<Keys>`, a pool).
 ///
 /// # Panics
 ///
@@ -231,7 +234,7 @@ where
     from_extractor_with_state::<E, (), V>((), scope)
 }
 
-/// The same as [`from_extractor`], for an extractor that needs the application's state.
+/// Takes the scope as [`from_extractor`] does, with an extractor that needs the application's state.
 ///
 /// ```
 /// use axum::{Router, extract::{FromRef, FromRequestParts}, http::{StatusCode, request::Parts}, routing::post};
@@ -285,18 +288,18 @@ impl ScopeExtractor {
         Self { source, optional: false }
     }
 
-    /// The scope may be missing. Requests without one are told apart by their [credentials](crate::credential), as on a
-    /// layer without a scope.
+    /// Allows the scope to be missing. Requests without one are told apart by their [credentials](crate::credential),
+    /// as on a layer without a scope.
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// Whether the body has to be there first.
+    /// Returns whether the body has to be read first.
     pub(crate) fn needs_body(&self) -> bool {
         matches!(&self.source, Source::Key(key) if key.needs_body())
     }
 
-    /// Whether an extractor has to run first.
+    /// Returns whether an extractor has to run first.
     #[cfg_attr(not(feature = "axum"), allow(clippy::unused_self))]
     pub(crate) fn needs_extractor(&self) -> bool {
         #[cfg(feature = "axum")]
@@ -314,7 +317,7 @@ impl ScopeExtractor {
         }
     }
 
-    /// Where the scope belongs; `None` if that is not for the client to know, such as a header that a gateway sets.
+    /// Returns where the scope belongs; `None` if the client need not know, such as a header that a gateway sets.
     pub(crate) fn place(&self) -> Option<String> {
         match &self.source {
             Source::Key(key) => key.place(),
@@ -322,7 +325,7 @@ impl ScopeExtractor {
         }
     }
 
-    /// What to make of a scope that was or was not found.
+    /// Decides about a scope that was or was not found.
     pub(crate) fn found(&self, scope: Option<String>) -> Result<Option<String>, Refusal> {
         match scope.filter(|scope| !is_blank(scope)) {
             None if !self.optional => Err(Refusal::ScopeMissing),
@@ -330,7 +333,7 @@ impl ScopeExtractor {
         }
     }
 
-    /// The scope. `body` is empty as long as it is not [needed](Self::needs_body).
+    /// Extracts the scope. `body` is empty as long as it is not [needed](Self::needs_body).
     pub(crate) fn extract(&self, parts: &Parts, body: &Bytes) -> Result<Option<String>, Refusal> {
         let scope = match &self.source {
             Source::Closure(find) => find(parts),

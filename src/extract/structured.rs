@@ -31,13 +31,13 @@ fn trim(mut field: &[u8]) -> &[u8] {
     field
 }
 
-/// An Item that is a String; its parameters are checked for their form and otherwise ignored.
+/// Reads an Item that is a String; its parameters are checked for their form and otherwise ignored.
 fn string_item(item: &[u8]) -> Option<Cow<'_, str>> {
     let (value, rest) = string(item)?;
     parameters(rest).then_some(value)
 }
 
-/// Section 4.2.5.
+/// Reads a String (section 4.2.5).
 fn string(input: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {
     let input = input.strip_prefix(b"\"")?;
     let mut unescaped: Option<String> = None;
@@ -68,7 +68,7 @@ fn ascii(checked: &[u8]) -> &str {
     std::str::from_utf8(checked).unwrap_or_default()
 }
 
-/// Section 4.2.3.2. Nothing but parameters may follow.
+/// Returns whether nothing but parameters follows (section 4.2.3.2).
 fn parameters(mut input: &[u8]) -> bool {
     loop {
         let [b';', rest @ ..] = input else { return input.is_empty() };
@@ -85,7 +85,7 @@ fn parameters(mut input: &[u8]) -> bool {
     }
 }
 
-/// Section 4.2.3.1: what follows the bare item.
+/// Reads a bare item and returns what follows it (section 4.2.3.1).
 fn bare_item(input: &[u8]) -> Option<&[u8]> {
     match input {
         [b'"', ..] => Some(string(input)?.1),
@@ -108,7 +108,7 @@ fn bare_item(input: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Section 4.2.7. Padding may be left out, as that section advises.
+/// Reads a byte sequence (section 4.2.7). Padding may be left out, as that section advises.
 fn byte_sequence(input: &[u8]) -> Option<&[u8]> {
     let digits = count(input, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
     let padding = count(&input[digits..], |byte| byte == b'=');
@@ -116,7 +116,7 @@ fn byte_sequence(input: &[u8]) -> Option<&[u8]> {
     input[digits + padding..].strip_prefix(b":").filter(|_| is_base64)
 }
 
-/// Section 4.2.10, behind the opening quote.
+/// Reads a display string, behind the opening quote (section 4.2.10).
 fn display_string(input: &[u8]) -> Option<&[u8]> {
     let hex = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
     let mut text = Vec::new();

@@ -3,7 +3,7 @@ use serde::Serialize;
 use super::json::{self, Selection};
 use crate::value::{CompactDigest, Fingerprint, is_finite};
 
-/// The fingerprint of a value: its JSON, by its meaning. The order of a map's members makes no difference.
+/// Returns the fingerprint of a value: its JSON, by its meaning. The order of a map's members makes no difference.
 pub(crate) fn fingerprint_of_value<T: Serialize + ?Sized>(value: &T) -> Result<Fingerprint, serde_json::Error> {
     let written = serde_json::to_vec(value)?;
     if !is_finite(value) {

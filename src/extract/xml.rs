@@ -8,9 +8,9 @@ use quick_xml::{
 
 use crate::value::KeyError;
 
-/// The text of the one child `wanted` of the document element.
+/// Returns the text of the one child `wanted` of the document element.
 ///
-/// There is no DTD, and so no entity beyond XML's own five, and nothing outside the document is ever asked for.
+/// There is no DTD, and so no entity beyond XML's own five, and nothing external is loaded.
 pub(super) fn key(body: &[u8], wanted: &str) -> Result<Option<String>, KeyError> {
     let text = std::str::from_utf8(body).map_err(|_| KeyError::malformed("the body is not UTF-8"))?;
     if !text.chars().all(is_allowed) {
@@ -67,7 +67,7 @@ fn add(found: &mut Option<String>, inside: bool, depth: usize, text: &str) -> Re
     Ok(())
 }
 
-/// They are no part of a key, and no place for an entity either.
+/// Checks attributes. They are no part of a key, and no place for an entity either.
 fn check_attributes(element: &BytesStart<'_>) -> Result<(), KeyError> {
     // Whether two have one name would be looked up one by one, which is slow if there are many.
     element.attributes().with_checks(false).try_for_each(|attribute| {
@@ -78,7 +78,7 @@ fn check_attributes(element: &BytesStart<'_>) -> Result<(), KeyError> {
     })
 }
 
-/// XML 1.0, production 2.
+/// Returns whether XML allows the character (XML 1.0, production 2).
 fn is_allowed(character: char) -> bool {
     !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }

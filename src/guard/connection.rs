@@ -7,10 +7,10 @@ use super::text::Text;
 type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
 type Row<C> = <<C as Session>::Database as Database>::Row;
 
-/// A connection that guards work on: `sqlx::PgConnection`, `sqlx::MySqlConnection`, `sqlx::SqliteConnection`.
+/// A connection on which guards are executed: `sqlx::PgConnection`, `sqlx::MySqlConnection`, `sqlx::SqliteConnection`.
 ///
-/// `&mut *tx` is one, where `tx` is a [`Tx`](crate::store::Tx) of the layer's or a `sqlx::Transaction`, and
-/// `&mut *connection` if it comes from a pool. It is sealed.
+/// Write `&mut *tx` for a [`Tx`](crate::store::Tx) of the layer's or a `sqlx::Transaction`, and `&mut *connection` for
+/// one of a pool. It is sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection of the `sqlx` that `tower-idempotency` uses",
     label = "not a connection of sqlx 0.9",
@@ -23,9 +23,9 @@ pub trait Connection: Session {}
 #[diagnostic::do_not_recommend]
 impl<C: Session> Connection for C {}
 
-/// A value that can be bound to a statement of a database: whatever `sqlx` can encode for it, and clone.
+/// A value that can be bound to a statement of a database: any type that `sqlx` can encode for it and that is `Clone`.
 ///
-/// It is implemented for all of them.
+/// It is implemented for all such types.
 pub trait Bind<C: Connection>: for<'q> Encode<'q, C::Database> + Type<C::Database> + Clone + Send {}
 
 impl<C: Connection, V> Bind<C> for V where V: for<'q> Encode<'q, C::Database> + Type<C::Database> + Clone + Send {}
@@ -41,28 +41,30 @@ impl<C: Connection, V> Bind<C> for V where V: for<'q> Encode<'q, C::Database> + 
 pub trait Session: Sized + Send {
     /// Its driver.
     type Database: Database<Connection = Self>;
-    /// What names stand in.
+    /// The quote around names.
     const QUOTE: char;
-    /// The type that text is read as, whatever its column is.
+    /// The type as which text is read, whatever the type of its column.
     const TEXT: &'static str;
-    /// The type that numbers are read as.
+    /// The type as which numbers are read.
     const NUMBER: &'static str;
-    /// Makes a read one of what is committed now, and keeps it so until the transaction ends.
+    /// The clause that makes a read see what is committed now, and locks it until the transaction ends.
     const LOCKING: &'static str;
-    /// The same, where others may do so too.
+    /// The same clause with a lock that others may share.
     const SHARING: &'static str;
-    /// A statement that was prepared with values of these types cannot take others, and is found by its text alone.
+    /// Whether a prepared statement is found by its text alone, and cannot take values of other types than it was
+    /// prepared with.
     const PREPARES_TYPES: bool;
-    /// It can leave out a row that is there already. Others say so by an error that leaves the transaction as it was.
+    /// Whether it can skip a row that exists already. Other databases return an error, which leaves the transaction as
+    /// it was.
     const LEAVES_OUT: bool;
 
-    /// Binds a word that may be meant for an enumeration of the database's.
+    /// Binds a word whose column may be an enumeration of the database's.
     fn bind_word(arguments: &mut Arguments<Self>, word: &'static str) -> sqlx::Result<()>;
 
     /// Binds a number.
     fn bind_number(arguments: &mut Arguments<Self>, number: i64) -> sqlx::Result<()>;
 
-    /// Sends a statement that changes rows, and says how many.
+    /// Sends a statement that changes rows, and returns how many.
     fn change(&mut self, text: Text<Self>) -> impl Future<Output = sqlx::Result<u64>> + Send;
 
     /// Sends a statement that reads a row.
@@ -142,11 +144,11 @@ session!(sqlx::MySqlConnection, sqlx::MySql, |word| word, {
     const LOCKING: &'static str = " FOR UPDATE";
     const SHARING: &'static str = " LOCK IN SHARE MODE";
     const PREPARES_TYPES: bool = false;
-    // `INSERT IGNORE` would also leave out what breaks a foreign key, and cut a number that is too long.
+    // `INSERT IGNORE` would also skip a row that breaks a foreign key, and truncate a number that is too long.
     const LEAVES_OUT: bool = false;
 });
 
-// A transaction that has tried to write is the only one that can.
+// Once a transaction has tried to write, no other transaction can write.
 #[cfg(feature = "sqlite")]
 session!(sqlx::SqliteConnection, sqlx::Sqlite, |word| word, {
     const QUOTE: char = '"';
@@ -167,7 +169,7 @@ mod word {
         postgres::{PgArgumentBuffer, PgTypeInfo, types::Oid},
     };
 
-    /// A word whose type the server takes from the column, which may be an enumeration.
+    /// A word whose type the server infers from the column, which may be an enumeration.
     pub(super) struct Word(pub(super) &'static str);
 
     impl Type<Postgres> for Word {

@@ -7,7 +7,7 @@ use super::{
     text::{Form, Text, Values},
 };
 
-/// Business numbers that were seen, in a table that says so by its unique key.
+/// A table of business numbers that were seen, which recognises them by its unique key.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
@@ -40,17 +40,17 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// The table, and the column of numbers, which must have a primary or unique key of its own.
+    /// Creates the guard from the table and the column of numbers, which must have a primary or unique key of its own.
     ///
     /// # Panics
     ///
-    /// Panics as [`StateMachine::new`](super::StateMachine::new) does, if one of them is no name.
+    /// Panics if one of them is not a valid name; see [`StateMachine::new`](super::StateMachine::new).
     #[track_caller]
     pub const fn new(table: &'static str, number: &'static str) -> Self {
         Self { table: Table::new(table), number: Column::new(number) }
     }
 
-    /// An entry on this connection, which belongs into the transaction of what the number stands for.
+    /// Begins an entry on this connection, which has to be in the transaction of the work that the number stands for.
     pub fn on<'v, C: Connection>(&self, connection: &'v mut C) -> Entry<'v, C> {
         Entry { flow: *self, connection, values: Values::new() }
     }
@@ -65,28 +65,29 @@ pub struct Entry<'v, C: Connection> {
 }
 
 impl<'v, C: Connection> Entry<'v, C> {
-    /// Another column of the row, if the number is new. The row of a known number stays as it is.
+    /// Sets another column of the row, if the number is new. The row of a known number stays as it is.
     pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.values.push(Form::Alone, column, value);
         self
     }
 
-    /// Inserts the number, or recognises it. The transaction goes on either way.
+    /// Inserts the number, or recognises it. The transaction can go on in either case.
     ///
-    /// While another transaction has inserted the number and not ended, this one waits for it. Whether the content is the
-    /// same as the first time is for the caller to compare.
+    /// If another transaction has inserted the number and has not ended, this one waits for it. The caller has to
+    /// compare whether the content is the same as the first time.
     ///
     /// # Errors
     ///
-    /// Those of the database, among them a lost deadlock or serialization: roll back, and begin anew. Other unique keys
-    /// and foreign keys that the row breaks are errors. A future that is dropped may have inserted.
+    /// Returns an error if the database does, such as for a deadlock or a serialization failure: roll back, and begin
+    /// anew. It is also an error if the row breaks another unique key or a foreign key. A future that is dropped may
+    /// have inserted.
     pub async fn insert<N: Bind<C>>(self, number: N) -> sqlx::Result<Flow> {
         let text = self.row(number.clone())?;
         match self.connection.change(text).await {
             Ok(0) => Ok(Flow::Known),
             Ok(_) => Ok(Flow::New),
             Err(sqlx::Error::Database(error)) if !C::LEAVES_OUT && error.is_unique_violation() => {
-                // It may be another key of the table that the row breaks.
+                // The row may have broken another key of the table.
                 let text = self.look(number)?;
                 let there = self.connection.look(text).await?.is_some();
                 if there { Ok(Flow::Known) } else { Err(sqlx::Error::Database(error)) }
@@ -115,7 +116,7 @@ impl<'v, C: Connection> Entry<'v, C> {
         let FlowTable { table, number: column } = self.flow;
         let mut text = Text::new("SELECT 1 FROM ");
         text.table(table).sql(" WHERE ").column(column).sql(" = ").value(number)?;
-        // The insert that failed has this lock already.
+        // The failed insert holds this lock already.
         text.sql(C::SHARING);
         Ok(text)
     }

@@ -1,8 +1,8 @@
 //! Guards for what idempotency alone does not cover.
 //!
-//! A record of idempotency knows one request. A row of the business knows more: that its order is closed, that its
-//! balance is too small, that somebody else has written it. Guards are small, typed statements that judge and write in
-//! one step, in the transaction of whoever calls them:
+//! An idempotency record covers one request. A business row covers more: that the order is closed, that the balance is
+//! too small, that somebody else has written the row. Guards are small, typed statements that check and write in one
+//! step, in the caller's transaction:
 //!
 //! | guard | for | outcomes |
 //! | --- | --- | --- |
@@ -10,10 +10,10 @@
 //! | [`Versioned`] | a row that is written only as it was read, a balance that must suffice | [`Written`]: done, stale, refused, no such row |
 //! | [`FlowTable`] | a business number that is acted upon once | [`Flow`]: new, known |
 //!
-//! They work on connections of `sqlx` to PostgreSQL, MariaDB (MySQL: not run) and SQLite: see [`Connection`]. Names are
-//! checked when a guard is made, by the compiler if it is a constant; values are always bound.
+//! They work on `sqlx` connections to PostgreSQL, MariaDB (MySQL: not run) and SQLite: see [`Connection`]. Names are
+//! checked when a guard is created, by the compiler if it is a constant; values are always bound.
 //!
-//! Which guard for what, and what each alone does not cover, is in the [guide](crate::guide::guards).
+//! The [guide](crate::guide::guards) explains which guard fits which case, and what each alone does not cover.
 
 mod connection;
 mod flow;

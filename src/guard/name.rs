@@ -1,11 +1,11 @@
 use crate::store::is_identifier;
 
-/// PostgreSQL cuts longer names; MySQL would have one more.
+/// PostgreSQL truncates longer names; MySQL allows one byte more.
 const MAX_BYTES: usize = 63;
 
-/// The name of a column, checked when it is made, since it becomes part of statements.
+/// The name of a column, checked when it is created, since it becomes part of statements.
 ///
-/// As a constant it is checked by the compiler.
+/// A constant is checked by the compiler.
 ///
 /// ```
 /// use tower_idempotency::guard::Column;
@@ -21,11 +21,11 @@ const MAX_BYTES: usize = 63;
 pub struct Column(&'static str);
 
 impl Column {
-    /// Takes the name as the database keeps it. It stands in quotes, so its case counts on PostgreSQL.
+    /// Creates a column from its name as the database keeps it. The name is quoted, so its case matters on PostgreSQL.
     ///
     /// # Panics
     ///
-    /// Panics if the name is not letters, digits and underscores, at most 63, with no digit in front.
+    /// Panics if the name is not made of letters, digits and underscores, at most 63, or begins with a digit.
     #[track_caller]
     pub const fn new(name: &'static str) -> Self {
         assert!(
@@ -40,7 +40,7 @@ impl Column {
     }
 }
 
-/// The name of a table, behind its schema and a dot if there is one.
+/// The name of a table, after its schema and a dot if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Table(&'static str);
 

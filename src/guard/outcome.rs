@@ -4,14 +4,14 @@ use http::StatusCode;
 
 use super::State;
 
-/// How a move of a [`StateMachine`](super::StateMachine) went.
+/// The outcome of a move of a [`StateMachine`](super::StateMachine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a move may have been refused"]
 #[non_exhaustive]
 pub enum Transition<S> {
-    /// The row was in a state that may become the other, and is in that now: what goes with it is to be done, once.
+    /// The row was in a state that may become the other, and is in the other now: do what belongs to the move, once.
     Moved,
-    /// The row is there already: this is a success, and nothing is to be done.
+    /// The row is in that state already: this is a success, and nothing is to be done.
     AlreadyThere,
     /// The row is in this state, which may not become the other.
     Refused(S),
@@ -20,12 +20,12 @@ pub enum Transition<S> {
 }
 
 impl<S> Transition<S> {
-    /// Whether the row is where it was to be.
+    /// Returns whether the row is in the requested state.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Moved | Self::AlreadyThere)
     }
 
-    /// The status of an answer that says so: 200, 409 if it was refused, 404 if there is no such row.
+    /// Returns the HTTP status for this outcome: 200, 409 if the move was refused, 404 if there is no such row.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Moved | Self::AlreadyThere => StatusCode::OK,
@@ -46,30 +46,30 @@ impl<S: State> fmt::Display for Transition<S> {
     }
 }
 
-/// How a write to [`Versioned`](super::Versioned) rows went.
+/// The outcome of a write to [`Versioned`](super::Versioned) rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "nothing may have been written"]
 #[non_exhaustive]
 pub enum Written {
-    /// It was written, and the version has grown.
+    /// The row was written, and its version has grown.
     Done,
-    /// The row has another version: somebody else has written. To be read anew, with all that was decided by it.
+    /// The row has another version: somebody else has written it. Read it anew, and decide anew.
     Stale,
-    /// The row has that version, and not as much as is asked for, or the closure has given nothing. Trying again does not
-    /// help.
+    /// The row has that version, but less than the required amount, or the closure has returned `None`. Trying again
+    /// does not help.
     Refused,
     /// There is no such row.
     Missing,
 }
 
 impl Written {
-    /// Whether it was written.
+    /// Returns whether the row was written.
     pub fn is_success(&self) -> bool {
         *self == Self::Done
     }
 
-    /// The status of an answer that says so: 200, 412 if it was stale (RFC 9110, section 15.5.13), 409 if it was
-    /// refused, 404 if there is no such row.
+    /// Returns the HTTP status for this outcome: 200, 412 if the version was stale (RFC 9110, section 15.5.13), 409 if
+    /// the write was refused, 404 if there is no such row.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Done => StatusCode::OK,
@@ -91,19 +91,19 @@ impl fmt::Display for Written {
     }
 }
 
-/// Whether a number was in a [`FlowTable`](super::FlowTable).
+/// The outcome of an entry in a [`FlowTable`](super::FlowTable).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "what a number stands for is done only where it is new"]
 #[non_exhaustive]
 pub enum Flow {
-    /// It was not, and is now: what it stands for is to be done, once.
+    /// The number was not in the table, and is now: do the work that it stands for, once.
     New,
-    /// It was: this is a success, and nothing is to be done.
+    /// The number was in the table already: this is a success, and nothing is to be done.
     Known,
 }
 
 impl Flow {
-    /// The status of an answer that says so: 200.
+    /// Returns the HTTP status for this outcome: 200.
     pub fn status(&self) -> StatusCode {
         StatusCode::OK
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Flow {
     }
 }
 
-/// The status, and a word that says why.
+/// Responses with the status, and a word that states the reason.
 #[cfg(feature = "axum")]
 mod response {
     use axum::response::{IntoResponse, Response};

@@ -7,10 +7,10 @@ use super::{
     text::{Form, Text, Values, several},
 };
 
-/// How often a move is tried that found the row in a state which allows it, after it had not.
+/// How often a move is tried again if it moved no row, but the row is then found in a state that allows it.
 const TRIES: usize = 3;
 
-/// The states of something, and which of them may become which.
+/// The states of a row, and which of them may become which.
 ///
 /// ```
 /// use tower_idempotency::guard::State;
@@ -41,23 +41,23 @@ const TRIES: usize = 3;
 /// assert_eq!(Order::from_text("paid"), Some(Order::Paid));
 /// ```
 pub trait State: Copy + PartialEq + Send + Sync + 'static {
-    /// Each of them.
+    /// All states.
     const ALL: &'static [Self];
 
-    /// Its word in the column of states: text, or a value of an enumeration of the database's.
+    /// Returns the state's word in the column of states: text, or a value of an enumeration of the database's.
     fn as_str(self) -> &'static str;
 
-    /// Whether something in this state may move to `next`. What it says of a state and itself does not count: to be
-    /// there already is no move.
+    /// Returns whether a row in this state may move to `next`. The result for a state and itself is ignored: a row that
+    /// is in that state already makes no move.
     fn may_become(self, next: Self) -> bool;
 
-    /// The state of a word.
+    /// Returns the state of a word.
     fn from_text(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|state| state.as_str() == word)
     }
 }
 
-/// Rows whose state moves along legal edges only: see [`State`].
+/// Rows whose state makes legal moves only: see [`State`].
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
@@ -98,18 +98,19 @@ pub struct StateMachine<S> {
 }
 
 impl<S: State> StateMachine<S> {
-    /// The table, the column by which its rows are known, which must have a unique key, and the column of states.
+    /// Creates the guard from the table, the column that identifies its rows, which must have a unique key, and the
+    /// column of states.
     ///
     /// # Panics
     ///
-    /// Panics if one of them is no name: letters, digits and underscores, at most 63, with no digit in front; the table's
-    /// may stand behind its schema's and a dot. In a constant, this is an error of the compiler's.
+    /// Panics if one of them is not a valid name: letters, digits and underscores, at most 63, not beginning with a
+    /// digit. The table's name may follow that of its schema and a dot. In a constant, this is a compile error.
     #[track_caller]
     pub const fn new(table: &'static str, id: &'static str, state: &'static str) -> Self {
         Self { table: Table::new(table), id: Column::new(id), state: Column::new(state), states: PhantomData }
     }
 
-    /// A move on this connection, in its transaction if there is one.
+    /// Begins a move on this connection, in its transaction if there is one.
     pub fn on<'v, C: Connection>(&self, connection: &'v mut C) -> Move<'v, S, C> {
         let machine = Self { states: PhantomData, ..*self };
         Move { machine, connection, values: Values::new() }
@@ -125,24 +126,24 @@ pub struct Move<'v, S, C: Connection> {
 }
 
 impl<'v, S: State, C: Connection> Move<'v, S, C> {
-    /// A column that becomes this, if the row moves.
+    /// Sets a column to this value, if the row moves.
     pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.values.push(Form::Set, column, value);
         self
     }
 
-    /// Moves the row of this id to a state, if it is in one that may become it.
+    /// Moves the row of this id to a state, if its present state may become that one.
     ///
-    /// This is one `UPDATE … WHERE id = ? AND state IN (…)`. Of any number that try at once, one moves the row. Only
-    /// if no row has moved, a second statement asks why; it reads what is committed and locks the row, so that in a
-    /// transaction its answer holds until that ends. Without a transaction the row may have moved on when the answer is
-    /// there.
+    /// This is one `UPDATE … WHERE id = ? AND state IN (…)`. Of any number of concurrent tries, one moves the row. If
+    /// no row was moved, a second statement finds out why. It reads what is committed and locks the row, so that in a
+    /// transaction its result holds until the transaction ends. Without a transaction the row may have changed again
+    /// when the result arrives.
     ///
     /// # Errors
     ///
-    /// Those of the database, among them a lost deadlock or serialization: roll back, and begin anew. A word in the
-    /// column that is none of the states is an error, too, and so are several rows of one id. A future that is dropped
-    /// may have moved the row.
+    /// Returns an error if the database does, such as for a deadlock or a serialization failure: roll back, and begin
+    /// anew. It is also an error if the word in the column is none of the states, or if several rows have the id. A
+    /// future that is dropped may have moved the row.
     pub async fn transition<I: Bind<C>>(self, id: I, to: S) -> sqlx::Result<Transition<S>> {
         let StateMachine { table, id: column, .. } = self.machine;
         let mut tries = TRIES;
@@ -166,7 +167,7 @@ impl<'v, S: State, C: Connection> Move<'v, S, C> {
         }
     }
 
-    /// None, if no state may become this one.
+    /// Returns the statement, or `None` if no state may become this one.
     fn update<I: Bind<C>>(&self, id: I, to: S) -> sqlx::Result<Option<Text<C>>> {
         let StateMachine { table, id: column, state, .. } = self.machine;
         let mut from = S::ALL.iter().filter(|from| **from != to && from.may_become(to));

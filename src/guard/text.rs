@@ -9,11 +9,11 @@ use super::{
 
 type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
 
-/// A statement while it is written: names in quotes, values bound.
+/// A statement that is being written, with quoted names and bound values.
 pub struct Text<C: Session> {
     sql: String,
     arguments: Arguments<C>,
-    /// The types of the values, if they have to tell statements apart.
+    /// The types of the values, if they have to distinguish statements.
     types: String,
 }
 
@@ -45,7 +45,7 @@ impl<C: Session> Text<C> {
         self.quoted(column.name())
     }
 
-    /// A column, read as another type.
+    /// Writes a column, read as another type.
     pub(super) fn cast(&mut self, column: Column, to: &str) -> &mut Self {
         self.sql("CAST(").column(column).sql(" AS ").sql(to).sql(")")
     }
@@ -67,7 +67,7 @@ impl<C: Session> Text<C> {
         self
     }
 
-    /// The one of the value that was added last.
+    /// Writes the placeholder of the value that was added last.
     fn placeholder(&mut self) -> sqlx::Result<&mut Self> {
         self.arguments.format_placeholder(&mut self.sql).map_err(|error| Error::Encode(error.into()))?;
         Ok(self)
@@ -86,31 +86,31 @@ impl<C: Connection> Text<C> {
     }
 }
 
-/// Without values.
+/// Omits the values.
 impl<C: Session> fmt::Debug for Text<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Text").field(&self.sql).finish()
     }
 }
 
-/// What a value is for.
+/// The use of a value.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
     /// It stands alone.
     Alone,
-    /// The column becomes it.
+    /// The column is set to it.
     Set,
     /// The column grows by it.
     Plus,
     /// The column shrinks by it.
     Minus,
-    /// The column has to be as much.
+    /// The column has to be at least as much.
     AtLeast,
 }
 
 type Binder<'v, C> = Box<dyn Fn(&mut Text<C>) -> sqlx::Result<()> + Send + 'v>;
 
-/// Values for columns, for statements that are still to be written.
+/// Values of columns, for statements that are still to be written.
 pub(super) struct Values<'v, C: Session>(Vec<(Form, Column, Binder<'v, C>)>);
 
 impl<'v, C: Connection> Values<'v, C> {
@@ -122,7 +122,7 @@ impl<'v, C: Connection> Values<'v, C> {
         self.0.push((form, column, Box::new(move |text| text.value(value.clone()).map(drop))));
     }
 
-    /// Takes the last one back.
+    /// Removes the last value.
     pub(super) fn pop(&mut self) {
         self.0.pop();
     }
@@ -131,7 +131,7 @@ impl<'v, C: Connection> Values<'v, C> {
         self.0.iter().map(|(_, column, _)| *column)
     }
 
-    /// Writes each of them, with `before` in front.
+    /// Writes each value, with `before` in front.
     pub(super) fn write(&self, text: &mut Text<C>, before: &str) -> sqlx::Result<()> {
         for (form, column, bind) in &self.0 {
             text.sql(before);
@@ -148,7 +148,7 @@ impl<'v, C: Connection> Values<'v, C> {
     }
 }
 
-/// More than one row has the identity that was asked for.
+/// Returns the error that more than one row has the requested identity.
 pub(super) fn several(table: Table, id: Column) -> Error {
     Error::Protocol(format!("several rows of {} have the same {}: a guard needs a unique key", table.name(), id.name()))
 }

@@ -9,13 +9,13 @@ use super::{
     text::{Form, Text, Values, several},
 };
 
-/// How often a row is read and written that others write too.
+/// The default of `tries`: how often a row is read and written if others write it too.
 const TRIES: usize = 5;
 
-/// Rows with a version, which are written only as they were read.
+/// Rows with a version, which are written only if they are as they were read.
 ///
-/// The column of versions is a whole number and not null. It grows by one with each write of a guard's, and has to with
-/// those of everybody else.
+/// The column of versions is an integer and not null. Each write of a guard increases it by one, and every other write
+/// has to do the same.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
@@ -57,17 +57,18 @@ pub struct Versioned {
 }
 
 impl Versioned {
-    /// The table, the column by which its rows are known, which must have a unique key, and the column of versions.
+    /// Creates the guard from the table, the column that identifies its rows, which must have a unique key, and the
+    /// column of versions.
     ///
     /// # Panics
     ///
-    /// Panics as [`StateMachine::new`](super::StateMachine::new) does, if one of them is no name.
+    /// Panics if one of them is not a valid name; see [`StateMachine::new`](super::StateMachine::new).
     #[track_caller]
     pub const fn new(table: &'static str, id: &'static str, version: &'static str) -> Self {
         Self { table: Table::new(table), id: Column::new(id), version: Column::new(version) }
     }
 
-    /// A write on this connection, in its transaction if there is one.
+    /// Begins a write on this connection, in its transaction if there is one.
     pub fn on<'v, C: Connection>(&self, connection: &'v mut C) -> Write<'v, C> {
         Write { rows: *self, connection, changes: Values::new(), conditions: Values::new(), tries: TRIES }
     }
@@ -84,67 +85,67 @@ pub struct Write<'v, C: Connection> {
 }
 
 impl<'v, C: Connection> Write<'v, C> {
-    /// A column that becomes this.
+    /// Sets a column to this value.
     pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.changes.push(Form::Set, column, value);
         self
     }
 
-    /// A column that grows by this.
+    /// Adds this value to a column.
     ///
-    /// If it may grow out of its type, use [`modify`](Self::modify) with `checked_add`: PostgreSQL and MariaDB report an
-    /// error, and SQLite goes on with a floating-point number.
+    /// If the sum may overflow the column's type, use [`modify`](Self::modify) with `checked_add`: PostgreSQL and
+    /// MariaDB report an error, and SQLite goes on with a floating-point number.
     pub fn add<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.changes.push(Form::Plus, column, value);
         self
     }
 
-    /// A column that shrinks by this, and has to have as much: see [`at_least`](Self::at_least).
+    /// Subtracts this value from a column, which has to be at least as much: see [`at_least`](Self::at_least).
     ///
-    /// A value less than zero would be one that it grows by: check where it comes from.
+    /// A value less than zero would be added: check where it comes from.
     pub fn take<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.changes.push(Form::Minus, column, value.clone());
         self.at_least(column, value)
     }
 
-    /// A column that has to be this much or more. If it is not, nothing is written: [`Written::Refused`].
+    /// Requires a column to be this much or more. If it is less, nothing is written: [`Written::Refused`].
     pub fn at_least<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.conditions.push(Form::AtLeast, column, value);
         self
     }
 
-    /// How often [`modify`](Self::modify) reads and writes at most, once at least. Default: five times.
+    /// Sets how often [`modify`](Self::modify) reads and writes at most; at least once. Default: five times.
     pub fn tries(mut self, tries: usize) -> Self {
         self.tries = tries;
         self
     }
 
-    /// Writes to the row of this id, if it has this version still.
+    /// Writes to the row of this id, if it still has this version.
     ///
-    /// This is one `UPDATE … SET version = version + 1 WHERE id = ? AND version = ?`. Only if no row was written, a
-    /// second statement asks why, as with [`transition`](super::Move::transition).
+    /// This is one `UPDATE … SET version = version + 1 WHERE id = ? AND version = ?`. If no row was written, a second
+    /// statement finds out why, as with [`transition`](super::Move::transition).
     ///
-    /// The version comes from the read that the values come from. After [`Written::Stale`] both have to be read anew, and
-    /// in a transaction on MariaDB with `FOR UPDATE`: a plain `SELECT` would show the same row again.
+    /// The version has to come from the same read as the values. After [`Written::Stale`], read both anew, and in a
+    /// transaction on MariaDB with `FOR UPDATE`: a plain `SELECT` would return the same row again.
     ///
     /// # Errors
     ///
-    /// Those of the database, among them a lost deadlock or serialization: roll back, and begin anew. Several rows of
-    /// one id are an error, too. A future that is dropped may have written.
+    /// Returns an error if the database does, such as for a deadlock or a serialization failure: roll back, and begin
+    /// anew. It is also an error if several rows have the id. A future that is dropped may have written.
     pub async fn write<I: Bind<C>>(mut self, id: I, version: i64) -> sqlx::Result<Written> {
         self.written(id, version).await
     }
 
-    /// Reads a column of the row of this id, and writes what `change` makes of it: reads it anew where somebody else has
-    /// written in between, and gives up as [`Written::Stale`] after a [number of tries](Self::tries).
+    /// Reads a column of the row of this id, and writes what `change` returns for it. If somebody else has written in
+    /// between, it reads anew, and gives up with [`Written::Stale`] after a [number of tries](Self::tries).
     ///
-    /// Where `change` gives nothing, nothing is written: [`Written::Refused`]. It may be called several times, and sees
-    /// one column; what depends on several is for [`write`](Self::write). A second read locks the row, so that in a
-    /// transaction the second write is not in vain.
+    /// If `change` returns `None`, nothing is written: [`Written::Refused`]. It may be called several times, and sees
+    /// one column; for a change that depends on several columns, use [`write`](Self::write). A second read locks the
+    /// row, so that in a transaction the second write succeeds.
     ///
     /// # Errors
     ///
-    /// As with [`write`](Self::write).
+    /// Returns an error under the same conditions as [`write`](Self::write).
     pub async fn modify<I, V>(
         mut self,
         id: I,
@@ -185,7 +186,7 @@ impl<'v, C: Connection> Write<'v, C> {
             tries -= 1;
             match (is == version, allowed) {
                 (true, false) => return Ok(Written::Refused),
-                // It was not so when it was to be written.
+                // The conditions were not met at the time of the write.
                 (true, true) if tries > 0 => {}
                 _ => return Ok(Written::Stale),
             }
@@ -203,7 +204,7 @@ impl<'v, C: Connection> Write<'v, C> {
         Ok(text)
     }
 
-    /// Reads the version and whether the conditions are met.
+    /// Returns the statement that reads the version and whether the conditions are met.
     fn look<I: Bind<C>>(&self, id: I) -> sqlx::Result<Text<C>> {
         let Versioned { table, id: column, version } = self.rows;
         let mut text = Text::new("SELECT ");
@@ -214,7 +215,7 @@ impl<'v, C: Connection> Write<'v, C> {
         Ok(text)
     }
 
-    /// Reads the version and what goes with it.
+    /// Returns the statement that reads the version and the column.
     fn read<I: Bind<C>>(&self, id: I, of: Column, locking: bool) -> sqlx::Result<Text<C>> {
         let Versioned { table, id: column, version } = self.rows;
         let mut text = Text::new("SELECT ");

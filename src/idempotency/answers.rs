@@ -1,4 +1,4 @@
-//! What the layer says itself: refusals, and the fields that it adds to answers.
+//! Refusals, and the header fields that the layer adds to answers.
 
 use std::{borrow::Cow, future::Future, sync::Arc};
 
@@ -9,22 +9,23 @@ use super::IdempotencyLayer;
 use crate::exchange::RefusedRequest;
 
 impl IdempotencyLayer {
-    /// Asks whether a request is from whom it says it is, before anything is claimed for it: one step that sees the
-    /// head and the raw bytes of the body, and may refuse in the sender's own word. Default: nothing is asked.
+    /// Verifies that a request is from the sender that it names, before anything is claimed for it. The closure sees
+    /// the head and the raw bytes of the body, and may refuse with an answer in the sender's own format. Default: no
+    /// verification.
     ///
-    /// This is the place for signatures of callbacks and webhooks. In front of the claim, nobody can have an identifier
-    /// remembered as done before its sender uses it; and a redelivery, which is signed anew, is verified like the first
-    /// delivery. `Err` is sent as it is, reported as [`Event::Unverified`](crate::Event::Unverified), and leaves no
-    /// record.
+    /// This is the place for signatures of callbacks and webhooks. Verification comes before the claim, so nobody can
+    /// have an identifier recorded as done before its sender uses it. A redelivery, which is signed anew, is verified
+    /// like the first delivery. An `Err` is sent as it is, is reported as
+    /// [`Event::Unverified`](crate::Event::Unverified), and leaves no record.
     ///
-    /// Every request of the protected [methods](Self::methods) is verified, one that is let through without a key too
-    /// ([`optional`](Self::optional)). A key in the head is looked for before, so a request without one is refused as
-    /// such. A layer that is switched [off](Self::disabled) still verifies. The head is cloned for the closure. If the
-    /// client leaves meanwhile, the step is dropped, and nothing has happened. A panic reaches the caller of the
-    /// service, and nothing is claimed.
+    /// Every request of the protected [methods](Self::methods) is verified, also one that is let through without a key
+    /// ([`optional`](Self::optional)). A key in the head is extracted before, so a request without one is refused as
+    /// `key-missing`. A layer that is switched [off](Self::disabled) still verifies. The head is cloned for the
+    /// closure. If the client disconnects meanwhile, the closure's future is dropped, and nothing has happened. A panic
+    /// reaches the caller of the service, and nothing is claimed.
     ///
-    /// **What the layer leaves out is not verified**, so a forged request reaches its handler: requests of other methods,
-    /// and those that [`skip_routes`](Self::skip_routes) and [`skip_if`](Self::skip_if) name.
+    /// **Requests that the layer leaves out are not verified**, so a forged one reaches its handler: requests of other
+    /// methods, and those that [`skip_routes`](Self::skip_routes) and [`skip_if`](Self::skip_if) exclude.
     ///
     /// ```
     /// use axum::{Router, body::{Body, Bytes}, http::{Request, Response, StatusCode, request::Parts}, routing::post};
@@ -64,47 +65,50 @@ impl IdempotencyLayer {
 
     /// Sets the header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
     ///
-    /// A first answer never has it, nor the default one: if the handler passes on the answer of another service that
-    /// replayed it, the mark is taken off.
+    /// A first answer has neither this header nor the default one: if the handler passes on an answer that another
+    /// service replayed, the layer removes the header.
     pub fn replay_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.replay_header = Some(name))
     }
 
-    /// Leaves out the header that marks a replay: a client cannot tell it from the first answer. An `Idempotent-Replayed`
-    /// that the handler passes on is taken off all the same.
+    /// Leaves out the header that marks a replay, so that a client cannot distinguish a replay from the first answer.
+    /// The layer still removes an `Idempotent-Replayed` that the handler passes on.
     pub fn without_replay_header(self) -> Self {
         self.with(|exchange| exchange.replay_header = None)
     }
 
-    /// Sets the header that says when the first request ended, on its kept answer and on every replay. Default: none.
+    /// Sets the header that states when the first request ended, on its kept answer and on every replay. Default: none.
     ///
-    /// An answer that could not be recorded does not have it, nor the one of [`expires_header`](Self::expires_header).
-    /// The value is a date as in `Date` (RFC 9110, section 5.6.7), by the clock of the process that ran the request.
+    /// An answer that could not be recorded has neither this header nor that of
+    /// [`expires_header`](Self::expires_header). The value is a date as in `Date` (RFC 9110, section 5.6.7), by the
+    /// clock of the process that ran the request.
     pub fn completed_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.completed_header = Some(name))
     }
 
-    /// Sets the header that says until when an answer is kept, on the answer itself and on every replay. Default: none.
+    /// Sets the header that states until when an answer is kept, on the answer itself and on every replay. Default:
+    /// none.
     ///
-    /// From then on the same key runs again. The value is a date as in `Date` (RFC 9110, section 5.6.7), by the clock
-    /// of the process that ran the request; the store counts by its own clock, so leave a margin of a few seconds. A
-    /// record that was settled by hand ([`Payload`](crate::Payload)) has no such header.
+    /// From then on a request with the same key runs again. The value is a date as in `Date` (RFC 9110, section 5.6.7),
+    /// by the clock of the process that ran the request; the store counts by its own clock, so leave a margin of a few
+    /// seconds. A record that was settled by hand ([`Payload`](crate::Payload)) has no such header.
     pub fn expires_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.expires_header = Some(name))
     }
 
-    /// Adds the fields that SDKs obey before they look at the status, `Stripe-Should-Retry` and `X-Should-Retry`:
-    /// `true` on a refusal that passes, `false` on one that does not, on a failure that was kept and on its replays. Default:
-    /// off.
+    /// Adds the header fields that SDKs follow before they look at the status, `Stripe-Should-Retry` and
+    /// `X-Should-Retry`: `true` on a temporary refusal, `false` on any other refusal, on a kept failure and on its
+    /// replays. Default: off.
     ///
-    /// Stripe's own SDKs read the first, those that Stainless generates (such as OpenAI's) the second. Without them,
-    /// such a client repeats every 409 several times, whether or not it can ever pass. A field that the answer has
-    /// already is left alone.
+    /// Stripe's own SDKs read the first, those that Stainless generates (such as OpenAI's) the second. Without these
+    /// fields, such a client repeats every 409 several times, even if no repeat can succeed. A field that the answer
+    /// already has is left unchanged.
     pub fn sdk_hints(self) -> Self {
         self.with(|exchange| exchange.sdk_hints = true)
     }
 
-    /// Sets where the application explains refusals: the `type` of a problem is this, a `#`, and the refusal's name.
+    /// Sets the page where the application explains refusals: the `type` of a problem is this URI, a `#`, and the
+    /// refusal's name.
     pub fn problem_type_base(self, uri: impl Into<Cow<'static, str>>) -> Self {
         self.with(|exchange| exchange.problem_type_base = uri.into())
     }
@@ -115,7 +119,7 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.problem_link = true)
     }
 
-    /// Sets the member `instance` of each problem document, which names this occurrence (RFC 9457, section 3.1.5).
+    /// Sets the member `instance` of each problem document, which identifies this occurrence (RFC 9457, section 3.1.5).
     /// Default: none.
     ///
     /// ```
@@ -132,10 +136,11 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.problem_instance = Some(Arc::new(instance)))
     }
 
-    /// Makes the answer of each refusal, in place of the layer's problem documents.
+    /// Sets the closure that creates the answer to each refusal, in place of the layer's problem documents.
     ///
     /// The closure sees the refusal, the head of the request, and the key if there is one;
-    /// [`document`](RefusedRequest::document) is the way back. A refusal that passes gets a `Retry-After` if it has none.
+    /// [`document`](RefusedRequest::document) returns the layer's own document. A temporary refusal gets a
+    /// `Retry-After` if its answer has none.
     ///
     /// ```
     /// use http::HeaderValue;

@@ -1,4 +1,4 @@
-//! What a layer leaves alone, and what it does not read.
+//! Requests that the layer leaves out, and bodies that it does not read.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::IdempotencyLayer;
 impl IdempotencyLayer {
     /// Switches the layer off: every request reaches the inner service unprotected, at no cost. Default: `false`.
     ///
-    /// What [`verify`](Self::verify) asks is asked all the same: a route whose duplicates may run is still no route for
-    /// forgeries. Leave `verify` out as well if nothing is to be verified.
+    /// [`verify`](Self::verify) still runs: a route whose duplicates may run must still refuse forgeries. If nothing is
+    /// to be verified, leave out `verify` as well.
     ///
-    /// This is how a configuration decides whether a route is protected. The type of the service stays the same, so no
-    /// `if` around `Router::layer` is needed. `tower::util::option_layer` cannot do this in front of an Axum router,
-    /// since its two cases answer with bodies of different types.
+    /// With this setting, a configuration can decide whether a route is protected. The type of the service stays the
+    /// same, so no `if` around `Router::layer` is needed. `tower::util::option_layer` cannot do this in front of an
+    /// Axum router, since its two cases have response bodies of different types.
     ///
-    /// A handler that takes an [`Operation`](crate::Operation) answers 500 while the layer is switched off; let it take
-    /// an `Option<Operation>`. A handler that takes the layer's transaction (`Tx`) cannot do without the layer.
+    /// If a handler takes an [`Operation`](crate::Operation), its route answers 500 while the layer is switched off;
+    /// take an `Option<Operation>` instead. A handler that takes the layer's transaction (`Tx`) needs the layer.
     ///
     /// ```
     /// use axum::{Router, body::Body, http::Request, routing::post};
@@ -65,8 +65,8 @@ impl IdempotencyLayer {
 
     /// Leaves requests out: those whose head fulfils `condition` reach the inner service unprotected.
     ///
-    /// It is asked for requests of the protected [methods](Self::methods) only. Several calls add up: one condition that
-    /// holds is enough.
+    /// The condition is checked only for requests of the protected [methods](Self::methods). Several calls add up: a
+    /// request is left out if one of the conditions holds.
     ///
     /// ```
     /// use tower_idempotency::{IdempotencyLayer, MemoryStore};
@@ -79,19 +79,20 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.exceptions.add_condition(condition))
     }
 
-    /// Does not read the request body: it reaches the handler as it comes, however large it is.
+    /// Passes the request body to the handler as it arrives, of any size, instead of reading it first.
     ///
-    /// This is for uploads and for large webhooks whose key is in the head. The key is claimed before the body is
-    /// there. If the body breaks after that, or stands still for longer than [`body_timeout`](Self::body_timeout), the
-    /// handler gets an error where it reads the body, and the request has failed, whatever the handler answers: its key is
-    /// released, and the next try runs. Only if failures are kept too ([`Keep::Everything`](crate::Keep::Everything),
-    /// [`Policy::at_most_once`](crate::Policy::at_most_once)), or if the handler says
-    /// [`keep_for`](crate::Operation::keep_for), is the handler's answer kept then. In transaction mode it is rolled back
-    /// unless the handler says so, whatever the policy keeps.
+    /// This is for uploads, and for large webhooks whose key is in the head. The key is claimed before the body has
+    /// arrived. If the body breaks after that, or if no part of it arrives for longer than
+    /// [`body_timeout`](Self::body_timeout), the handler gets an error when it reads the body. The request has then
+    /// failed, whatever the handler answers: its key is released, and the next try runs. The handler's answer is kept
+    /// only if failures are kept too ([`Keep::Everything`](crate::Keep::Everything),
+    /// [`Policy::at_most_once`](crate::Policy::at_most_once)), or if the handler calls
+    /// [`keep_for`](crate::Operation::keep_for). In transaction mode the work is rolled back, whatever the policy
+    /// keeps, unless the handler calls `keep_for`.
     ///
     /// The [`request_limit`](Self::request_limit) does not apply, since nothing is read; a limit such as Axum's
-    /// `DefaultBodyLimit` or `RequestBodyLimitLayer` does. Nobody compares what two requests with one key ask for, so the
-    /// key alone has to say it.
+    /// `DefaultBodyLimit` or `RequestBodyLimitLayer` does. The contents of two requests with one key are not compared,
+    /// so the key alone must identify the request.
     ///
     /// ```
     /// use tower_idempotency::{IdempotencyLayer, MemoryStore, fingerprint, key};
@@ -105,13 +106,13 @@ impl IdempotencyLayer {
     ///
     /// # Panics
     ///
-    /// Panics when the layer is put around a service, if the key, the fingerprint or the scope needs the body, or if
-    /// [`keep_request`](Self::keep_request) keeps it or [`verify`](Self::verify) sees it.
+    /// Panics, when the layer is put around a service, if the key, the fingerprint or the scope needs the body, or if
+    /// [`keep_request`](Self::keep_request) or [`verify`](Self::verify) is set.
     pub fn stream_body(self) -> Self {
         self.with(|exchange| exchange.stream_body = true)
     }
 
-    /// How long an answer without a length is read before it is passed on as a stream; see
+    /// Sets how long an answer without a length is read before it is passed on as a stream; see
     /// [`Policy::stream_after`](crate::Policy::stream_after).
     #[track_caller]
     pub fn stream_after(self, duration: Duration) -> Self {

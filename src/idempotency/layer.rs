@@ -15,13 +15,13 @@ use crate::{
     value::{Observer, Policy, Secret, nonzero},
 };
 
-/// Makes the operations behind it safe to repeat.
+/// A layer that makes the operations behind it safe to repeat.
 ///
-/// A request brings a key, by default in the header `Idempotency-Key`. The first request with a key runs. While it
-/// runs, a duplicate is refused (409); once it has ended, a duplicate gets its answer again, marked with
-/// `Idempotent-Replayed: true`; a request with other content under the same key is refused (422). An answer that says
-/// that nothing was done, and a panic, release the key, so that the next try runs. One of 401, 407 or 429
-/// [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt: the key is as it was.
+/// A request has a key, by default in the header `Idempotency-Key`. The first request with a key runs. While that
+/// request runs, a duplicate is refused (409). Once it has ended, a duplicate receives its answer again, marked with
+/// `Idempotent-Replayed: true`. A request with the same key and other content is refused (422). An answer that states
+/// that nothing was done, and a panic, release the key, so that the next try runs. An answer of 401, 407 or 429
+/// [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt: the key is as it was before.
 ///
 /// The layer is cheap to clone: build one, and let each route adjust a clone.
 ///
@@ -49,12 +49,12 @@ use crate::{
 ///
 /// # What is protected
 ///
-/// `POST` and `PATCH`, unless [`methods`](Self::methods) says otherwise. Other requests reach the inner service
+/// `POST` and `PATCH`, unless [`methods`](Self::methods) names others. Other requests reach the inner service
 /// untouched, at no cost.
 ///
-/// The operation is named by the route, the [scope](Self::scope) and the [key](Self::key). The route is Axum's matched
-/// path with the prefix of every router that it is nested in; if there is none, the request's path. Give it a fixed
-/// name with [`route`](Self::route) where you can.
+/// The operation is identified by the route, the [scope](Self::scope) and the [key](Self::key). The route is Axum's
+/// matched path with the prefix of every router that it is nested in; if there is none, the request's path. Set a fixed
+/// name with [`route`](Self::route) if you can.
 ///
 /// # What the handler gets
 ///
@@ -63,14 +63,14 @@ use crate::{
 ///
 /// # What the client gets
 ///
-/// The layer reads the whole answer before the client gets any of it, so that the answer can be kept. A
-/// `text/event-stream` is passed on as it comes and not kept; for other streams see
+/// The layer reads the whole answer before the client receives any of it, so that the answer can be kept. A
+/// `text/event-stream` is passed on as it arrives and is not kept; for other streams see
 /// [`Operation::stream`](crate::Operation::stream) and [`stream_after`](Self::stream_after).
 ///
 /// # Where it runs
 ///
-/// Inside a Tokio runtime with its timer on. Work whose client leaves goes on in that runtime: see
-/// [`background_tasks`](Self::background tasks).
+/// Inside a Tokio runtime whose timer is enabled. If a client disconnects, its work continues in that runtime: see
+/// [`background_tasks`](Self::background_tasks).
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
@@ -79,13 +79,14 @@ pub struct IdempotencyLayer {
 }
 
 impl IdempotencyLayer {
-    /// A layer that keeps its records in `store`: [`Policy::replay`], and everything else as described above.
+    /// Creates a layer that keeps its records in `store`: with [`Policy::replay`], and everything else as described
+    /// above.
     pub fn new(store: impl Store) -> Self {
         Self::of(Arc::new(Exchange::new(Engine::new(store))))
     }
 
-    /// A layer that opens a transaction in the database of `store`, in which the handler works too: its effect and its
-    /// record are committed together, or neither is.
+    /// Creates a layer that opens a transaction in the database of `store`. The handler works in the same transaction:
+    /// its effect and its record are committed together, or neither is.
     ///
     /// Everything else is as with [`new`](Self::new). See [transactions].
     ///
@@ -102,39 +103,40 @@ impl IdempotencyLayer {
         Self { exchange, adjusted: Adjusted::default() }
     }
 
-    /// Everything that a platform or a convention asks for, in one call. Later calls adjust it.
+    /// Applies a preset: everything that a platform or a convention asks for, in one call. Later calls adjust it.
     pub fn preset(self, preset: Preset) -> Self {
         preset.apply(self)
     }
 
-    /// Where the key comes from. Default: [`key::header("Idempotency-Key")`](crate::key::header).
+    /// Sets where the key comes from. Default: [`key::header("Idempotency-Key")`](crate::key::header).
     pub fn key(self, key: impl IntoKeyExtractor) -> Self {
         let key = key.into_key_extractor();
         self.with(|exchange| exchange.key = key)
     }
 
-    /// A request without a key is let through unprotected, instead of being refused.
+    /// Lets a request without a key through unprotected, instead of refusing it.
     pub fn optional(self) -> Self {
         self.with(|exchange| exchange.key_required = false)
     }
 
-    /// Says whose key it is: a user, a tenant, a merchant, and all else that the answer depends on, such as a role. Default: nobody says so, and a caller has to send the
-    /// [credentials](Self::credentials) of its first try again.
+    /// Sets whom a key belongs to: a user, a tenant, a merchant, and everything else that the answer depends on, such
+    /// as a role. Default: no scope, and a caller has to send the [credentials](Self::credentials) of its first try
+    /// again.
     ///
-    /// Two scopes never meet: the same key is two operations. See [the guide](crate::guide::callers).
+    /// The same key in two scopes is two operations. See [the guide](crate::guide::callers).
     pub fn scope(self, scope: impl IntoScopeExtractor) -> Self {
         let scope = scope.into_scope_extractor();
         self.with(|exchange| exchange.scoping = Scoping::Scope(scope))
     }
 
-    /// Takes all callers for one: whoever knows a key can get its answer.
+    /// Treats all callers as one: whoever knows a key can get its answer.
     ///
-    /// This is for routes whose callers prove themselves in the body, such as callbacks.
+    /// This is for routes whose callers authenticate themselves in the body, such as callbacks.
     pub fn unscoped(self) -> Self {
         self.with(|exchange| exchange.scoping = Scoping::Unscoped)
     }
 
-    /// Names the headers and cookies that say who asks, in place of [the usual ones](crate::credential).
+    /// Sets the headers and cookies that identify the caller, in place of [the usual ones](crate::credential).
     ///
     /// ```
     /// use http::header::AUTHORIZATION;
@@ -146,45 +148,46 @@ impl IdempotencyLayer {
     /// # drop((by_token, by_session));
     /// ```
     ///
-    /// Another caller with the same key receives 422 `other-caller`: neither the first one's answer nor a run of its own.
-    /// Name nothing that changes between two tries of one request, or an honest retry receives it too.
+    /// Another caller with the same key receives 422 `other-caller`: it gets neither the first caller's answer nor a
+    /// run of its own. Do not name anything that changes between two tries of one request: an honest retry would
+    /// receive 422 too.
     pub fn credentials<C: Into<Credential>>(self, credentials: impl IntoIterator<Item = C>) -> Self {
         let credentials = Credentials::of(credentials.into_iter().map(Into::into));
         self.with(|exchange| exchange.scoping = Scoping::Credentials(credentials))
     }
 
-    /// What counts as the same request. Default: [`fingerprint::bytes()`](crate::fingerprint::bytes).
+    /// Sets what counts as the same request. Default: [`fingerprint::bytes()`](crate::fingerprint::bytes).
     pub fn fingerprint(self, fingerprint: impl IntoFingerprintExtractor) -> Self {
         let fingerprint = fingerprint.into_fingerprint_extractor();
         self.with(|exchange| exchange.fingerprint = fingerprint)
     }
 
-    /// The name of the route, in place of the matched path.
+    /// Sets the name of the route, in place of the matched path.
     ///
-    /// Renaming a path orphans its keys: a retry across the deploy runs again. A fixed name does not change with it.
-    /// Two routes of one name are one operation.
+    /// If a path is renamed, its keys are no longer found: a retry across the deploy runs again. A fixed name does not
+    /// change with the path. Two routes with one name are one operation.
     pub fn route(self, name: impl Into<Arc<str>>) -> Self {
         self.with(|exchange| exchange.route = Some(name.into()))
     }
 
-    /// Which methods are protected. Default: `POST` and `PATCH`, those that HTTP does not call idempotent (RFC 9110,
-    /// section 9.2.2).
+    /// Sets which methods are protected. Default: `POST` and `PATCH`, which HTTP does not define as idempotent (RFC
+    /// 9110, section 9.2.2).
     ///
     /// # Panics
     ///
-    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them, whose answers cannot be replayed, and if there is no
-    /// method at all.
+    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them, since their answers cannot be replayed, or if
+    /// there is no method at all.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         let methods = assert_replayable(methods);
         self.with(|exchange| exchange.methods = methods)
     }
 
-    /// How long a client may let a request body stand still, between two of its parts. Default: 60 seconds.
+    /// Sets how long a client may pause between two parts of a request body. Default: 60 seconds.
     ///
-    /// After that the client receives 408 `body-timeout`, and nothing is claimed. With [`stream_body`](Self::stream_body),
-    /// the handler gets an error where it reads the body (a [`std::io::Error`] of the kind `TimedOut`), and its request has
-    /// failed.
+    /// After that the client receives 408 `body-timeout`, and nothing is claimed. With
+    /// [`stream_body`](Self::stream_body), the handler gets an error when it reads the body (a [`std::io::Error`] of
+    /// the kind `TimedOut`), and its request has failed.
     ///
     /// # Panics
     ///
@@ -195,24 +198,25 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.body_timeout = timeout)
     }
 
-    /// How many bytes of bodies the duplicates that [wait](crate::WhileRunning::Wait) may hold in all. Default: 64 MiB.
+    /// Sets how many bytes of request bodies the duplicates that [wait](crate::WhileRunning::Wait) may hold in total.
+    /// Default: 64 MiB.
     ///
-    /// A duplicate that finds no room receives at once what it would receive at the end of its wait: 409, or the reply of
-    /// [`WhileRunning::WaitThenRespond`](crate::WhileRunning::WaitThenRespond). Clones of a layer share the room.
+    /// Beyond this limit, a duplicate receives at once what it would receive at the end of its wait: 409, or the reply
+    /// of [`WhileRunning::WaitThenRespond`](crate::WhileRunning::WaitThenRespond). Clones of a layer share the limit.
     pub fn waiting_body_limit(self, bytes: usize) -> Self {
         self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
     }
 
-    /// Keeps the request body beside the record, as it came, for reconciliation and audits. Default: off.
+    /// Keeps the unchanged request body with the record, for reconciliation and audits. Default: off.
     ///
-    /// It is the [`note`](crate::store::Record::note) of the record, which
-    /// [`inspect`](crate::store::StoreAdmin::inspect) and [`list`](crate::store::StoreAdmin::list) give back and SQL stores
-    /// have in a column of that name: there from the claim on, so that an operation whose process died can be made out,
-    /// and as long as the record is. A takeover keeps the body of the try that runs. A body longer than
-    /// [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
+    /// The body is the [`note`](crate::store::Record::note) of the record.
+    /// [`inspect`](crate::store::StoreAdmin::inspect) and [`list`](crate::store::StoreAdmin::list) return it, and SQL
+    /// stores have it in a column of that name. It is there from the claim on, so that an operation whose process died
+    /// can be identified, and for as long as the record exists. After a takeover the record has the body of the try
+    /// that runs. A body longer than [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
     ///
-    /// Think twice: whoever reads the store, or a backup of it, then reads what clients sent, such as card numbers,
-    /// passwords and names, and the store keeps that much more. Nothing is encrypted or left out.
+    /// Caution: whoever reads the store, or a backup of it, can read what clients sent, such as card numbers, passwords
+    /// and names. The store also needs that much more space. Nothing is encrypted or left out.
     ///
     /// ```
     /// use axum::{Router, body::Body, http::Request, routing::post};
@@ -238,8 +242,8 @@ impl IdempotencyLayer {
 
     /// Keeps a header for replays that is left out by default: `Set-Cookie`, a challenge, a CORS field.
     ///
-    /// Think twice: a cookie that is replayed reaches whoever sends the same request with the same key. Hop-by-hop
-    /// fields, `Content-Length`, `Date` and `Age` belong to a message and are never kept.
+    /// Caution: a replayed cookie reaches whoever sends the same request with the same key. Hop-by-hop fields,
+    /// `Content-Length`, `Date` and `Age` belong to a single message and are never kept.
     pub fn include_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.also.push(name))
     }
@@ -249,9 +253,9 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.headers.not.push(name))
     }
 
-    /// How long the store may take for an answer. Default: 5 seconds.
+    /// Sets how long the store may take to answer. Default: 5 seconds.
     ///
-    /// It bounds how long a request waits for its claim, and how long an answer waits to be recorded.
+    /// This limits how long a request waits for its claim, and how long an answer waits to be recorded.
     ///
     /// # Panics
     ///
@@ -262,12 +266,13 @@ impl IdempotencyLayer {
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 
-    /// Lets a request through unprotected if the store is away, instead of refusing it with 503.
+    /// Lets a request through unprotected if the store is unavailable, instead of refusing it with 503.
     ///
-    /// The request has no [`Operation`](crate::Operation). A duplicate runs again: this is for routes that would rather act
-    /// twice than not at all. A store is away whatever its error is, but for [`Corrupt`] and [`Invalid`]: there may be a record that says that the
-    /// operation was done. A store that is full is not away, since whoever fills it would choose which routes go
-    /// unprotected; see [`fail_open_when_full`](Self::fail_open_when_full).
+    /// Such a request has no [`Operation`](crate::Operation). A duplicate runs again, so this is for routes where
+    /// acting twice is better than not acting. Every error of the store counts as unavailable, except [`Corrupt`] and
+    /// [`Invalid`]: with these, a record may exist that states that the operation was done. A full store does not count
+    /// as unavailable, since whoever fills it could choose which routes are unprotected; see
+    /// [`fail_open_when_full`](Self::fail_open_when_full).
     ///
     /// [`Corrupt`]: crate::StoreErrorKind::Corrupt
     /// [`Invalid`]: crate::StoreErrorKind::Invalid
@@ -275,32 +280,34 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.fail_open = FailOpen::Away)
     }
 
-    /// Lets a request through unprotected if the store is away, and also if it is full (503 `store-full`).
+    /// Lets a request through unprotected if the store is unavailable, and also if it is full (503 `store-full`).
     ///
-    /// This is [`fail_open`](Self::fail_open) and more. A scope that has used up its own share of the store is refused all
-    /// the same (429 `too-many-keys`).
+    /// This includes [`fail_open`](Self::fail_open). A scope that has used up its own share of the store is still
+    /// refused (429 `too-many-keys`).
     pub fn fail_open_when_full(self) -> Self {
         self.with(|exchange| exchange.fail_open = FailOpen::AwayOrFull)
     }
 
-    /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.
+    /// Drops the work if its client disconnects, instead of finishing it. Its claim then lapses.
     pub fn cancel_on_disconnect(self) -> Self {
         self.with(|exchange| exchange.attached = true)
     }
 
-    /// What bounds, counts and awaits the work that goes on without its client. Clones of a layer share one.
+    /// Sets the [`BackgroundTasks`] that limit, count and await work whose client has left. Clones of a layer share
+    /// them.
     pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
         self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
-    /// Keys with a secret what the store, logs and other services see of callers and contents. Default: none.
+    /// Sets the secret that keys the digests of callers and contents in the store, in logs and at other services.
+    /// Default: none.
     ///
-    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    /// See [`Secret`] for what it protects, and for how to replace it.
     pub fn secret(self, secret: Secret) -> Self {
         self.with_engine(|engine| engine.secret = Some(secret))
     }
 
-    /// Is told what the layer does.
+    /// Sets the observer that receives the layer's [events](crate::Event).
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
@@ -328,9 +335,9 @@ impl<S> Layer<S> for IdempotencyLayer {
     ///
     /// # Panics
     ///
-    /// Panics if the key is [`key::content()`](crate::key::content) and the layer was told nothing of its callers: neither
-    /// [`scope`](Self::scope), nor [`credentials`](Self::credentials), nor [`unscoped`](Self::unscoped). Panics too if two settings contradict each other; the text says
-    /// which.
+    /// Panics if the key is [`key::content()`](crate::key::content) and none of [`scope`](Self::scope),
+    /// [`credentials`](Self::credentials) and [`unscoped`](Self::unscoped) was called. Also panics if two settings
+    /// contradict each other; the message names them.
     #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
         self.exchange.check();

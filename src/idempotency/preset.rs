@@ -2,8 +2,8 @@ use std::fmt;
 
 use super::IdempotencyLayer;
 
-/// What a layer is told in one call: see [`IdempotencyLayer::preset`] and, for those that come with the crate, the
-/// module `preset`.
+/// Settings that a layer takes in one call; see [`IdempotencyLayer::preset`]. The module `preset` has those that come
+/// with the crate.
 ///
 /// ```
 /// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, Preset, key};
@@ -22,7 +22,7 @@ pub struct Preset(Box<Apply>);
 type Apply = dyn FnOnce(IdempotencyLayer) -> IdempotencyLayer + Send;
 
 impl Preset {
-    /// Does with a layer what `apply` does.
+    /// Creates a preset from the closure that adjusts a layer.
     pub fn new(apply: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer + Send + 'static) -> Self {
         Self(Box::new(apply))
     }

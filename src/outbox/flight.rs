@@ -20,17 +20,17 @@ use super::{
     topics::Topics,
 };
 
-/// The messages of a relay that are on their way.
+/// The messages of a relay that are being sent.
 pub(super) struct Flight<D: SqlDatabase, S> {
     relay: Relay<D, S>,
     sending: JoinSet<Landed>,
-    /// The topic of each task, also of one that has panicked.
+    /// The topic of each task, including one that has panicked.
     of: HashMap<Id, String>,
     topics: Topics,
-    /// What has landed since it was last asked for.
+    /// The messages that have finished since this was last read.
     relayed: RelayStats,
     trouble: Option<StoreError>,
-    /// No message is begun any more.
+    /// If it is set, no further message is sent.
     stopping: Arc<AtomicBool>,
 }
 
@@ -47,7 +47,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
         }
     }
 
-    /// Set, it begins no message any more.
+    /// Returns the flag that stops further messages from being sent.
     pub(super) fn stopping(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stopping)
     }
@@ -56,7 +56,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
         self.relayed
     }
 
-    /// What the database had to say against it, if anything.
+    /// Takes the database's error, if there was one.
     pub(super) fn trouble(&mut self) -> Option<StoreError> {
         self.trouble.take()
     }
@@ -91,7 +91,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
         }
     }
 
-    /// Gives whether a message has landed; `false` if none is on its way.
+    /// Polls for a message that has finished; `false` if none is being sent.
     pub(super) fn poll_landed(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let (id, landed) = match self.sending.poll_join_next_with_id(context) {
             Poll::Pending => return Poll::Pending,

@@ -1,7 +1,7 @@
 //! Messages that are sent if and only if a transaction was committed: first the database, then the broker.
 //!
-//! [`Outbox::stage`] puts a message into a table in the transaction of what it tells of. A [`Relay`] takes what is
-//! there and hands it to a [`Sender`], at least once, and in order for each key.
+//! [`Outbox::stage`] inserts a message into a table in the transaction of the change that it reports. A [`Relay`] reads
+//! the table and hands each message to a [`Sender`], at least once, and in order for each key.
 //!
 //! The guide is [`guide::outbox`](crate::guide::outbox).
 

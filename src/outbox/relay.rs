@@ -16,19 +16,20 @@ use crate::{
 
 use super::{Sender, flight::Flight};
 
-/// How often a relay that runs removes what was sent, how soon if there is more of it, and how much at most before it
+/// How often a running relay removes sent messages, how soon if there are more of them, and how many at most before it
 /// sends again.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
 const PURGE_ON: Duration = Duration::from_millis(100);
 const PURGED_AT_ONCE: usize = 1000;
 
-/// How many messages a relay sends that runs once.
+/// How many messages `run_once` sends.
 const ROUND: u64 = 1000;
 
-/// How long a lease is, in times that a message may take to be sent: one to come to it, one to send it, one to mark it.
+/// The length of a lease as a multiple of the send timeout: one until the message's turn, one to send it, one to mark
+/// it.
 const LEASE: u32 = 3;
 
-/// No pause is shorter.
+/// The shortest pause.
 const BREATH: Duration = Duration::from_millis(10);
 
 /// Sends what is staged in an [`Outbox`].
@@ -66,20 +67,21 @@ const BREATH: Duration = Duration::from_millis(10);
 ///
 /// # What it promises
 ///
-/// - Every committed message is sent at least once. It is sent again where nobody knows whether it was: after a crash
-///   or a timeout, when the relay was dropped, and when the database could not be told.
-/// - The messages of a key are sent in [their order](Outbox#order): the next one once the one before it is marked.
-/// - One that fails waits, and with it those behind it of the same key; other keys go on. There is no last try: what
-///   can never be sent is to be found by [`Outbox::unsent`] and taken out by [`Outbox::discard`].
-/// - Messages that were never tried go before those that failed; of these, the one that is due for the longest goes first.
-///   One topic has no more than [a part](Self::concurrency_per_topic) of the relay, and while its messages fail only one
-///   at a time, so that a destination that does not answer holds up no other one.
-/// - Any number of relays may run. Each leases what it sends, by the database's clock, for three times the
-///   [`send_timeout`](Self::send_timeout), and others leave that, and what is behind it, alone. A relay that died holds
-///   up the messages that it was at, and their keys, for as long.
+/// - Every committed message is sent at least once. It is sent again if it is unknown whether it was sent: after a
+///   crash or a timeout, if the relay was dropped, or if it could not be marked in the database.
+/// - The messages of a key are sent in [their order](Outbox#order): the next one once the previous one is marked.
+/// - A message that fails waits, and so do those behind it of the same key; other keys go on. There is no last try:
+///   find messages that can never be sent with [`Outbox::unsent`], and remove them with [`Outbox::discard`].
+/// - Messages that were never tried go before those that failed; of these, the one that has been due for the longest
+///   goes first. One topic takes no more than [a part](Self::concurrency_per_topic) of the relay, and only one message
+///   at a time while its messages fail, so that a destination that does not answer holds up no other.
+/// - Any number of relays may run. Each relay leases what it sends, by the database's clock, for three times the
+///   [`send_timeout`](Self::send_timeout), and others do not send that message or those behind it. A relay that has
+///   crashed holds up the messages that it was sending, and their keys, for as long.
 ///
-/// What a lease cannot do: a process that is halted while it sends, for longer than two thirds of a lease, sends what it
-/// was at when it goes on, though others have sent this and what comes after. A consumer that knows the ids is not misled.
+/// A lease has a limit: if a process is suspended while it sends, for longer than two thirds of a lease, it finishes
+/// sending its message when it resumes, although others have sent this message and later ones. A consumer that
+/// remembers the ids recognises this.
 #[must_use = "a relay does nothing until it runs"]
 pub struct Relay<D: SqlDatabase, S> {
     pub(super) outbox: Outbox<D>,
@@ -92,7 +94,7 @@ pub struct Relay<D: SqlDatabase, S> {
 }
 
 impl<D: SqlDatabase, S: Sender> Relay<D, S> {
-    /// A relay that sends by `sender`.
+    /// Creates a relay that sends with `sender`.
     pub fn new(outbox: Outbox<D>, sender: S) -> Self {
         Self {
             outbox,
@@ -105,58 +107,59 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
         }
     }
 
-    /// How many messages are on their way at once, each of another key or without one. Default: 8.
+    /// Sets how many messages are sent at the same time, each of another key or without one. Default: 8.
     pub fn at_once(mut self, messages: usize) -> Self {
         self.at_once = messages.max(1);
         self
     }
 
-    /// Bounds how many messages of one topic are on their way at once, so that others can be sent while its destination
-    /// does not answer. A topic whose last message failed is tried with one message at a time until one is sent.
-    /// Default: half of [`at_once`](Self::at_once), and at least one.
+    /// Sets how many messages of one topic are sent at the same time at most, so that others can be sent while its
+    /// destination does not answer. A topic whose last message failed is tried with one message at a time until one is
+    /// sent. Default: half of [`at_once`](Self::at_once), and at least one.
     pub fn concurrency_per_topic(mut self, messages: usize) -> Self {
         self.per_topic = Some(messages.max(1));
         self
     }
 
-    /// How long a message may take to be sent; one that takes longer has failed, and may have been sent. At least a
-    /// millisecond. Default: ten seconds.
+    /// Sets how long a message may take to be sent; a message that takes longer counts as failed, but may have been
+    /// sent. Minimum: one millisecond. Default: ten seconds.
     pub fn send_timeout(mut self, timeout: Duration) -> Self {
         self.send_timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
-    /// How long a message that has failed waits, and with it its key: `first` after the first time, then twice as long
-    /// each time, up to `longest`; a random part of up to a half is taken off. Default: one second, five minutes.
+    /// Sets how long a failed message waits, and with it its key: `first` after the first failure, then twice as long
+    /// each time, up to `longest`; a random part of up to a half is subtracted. Default: one second, five minutes.
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.backoff = [first, longest];
         self
     }
 
-    /// How long messages stay in the table after they were sent; [`run`](Self::run) removes older ones. Default: a day.
+    /// Sets how long messages stay in the table after they were sent; [`run`](Self::run) removes older ones. Default:
+    /// one day.
     pub fn retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Sends what can be sent now, and returns when none is on its way. After a thousand messages it begins with no other
-    /// keys.
+    /// Sends the messages that can be sent now, and returns when none is being sent. After a thousand messages it
+    /// begins with no further keys.
     ///
-    /// A message that fails is [counted](RelayStats::failed), and is no error.
+    /// A message that fails is [counted](RelayStats::failed), but is not an error.
     ///
     /// # Errors
     ///
-    /// Those of the database, once nothing is on its way.
+    /// Returns an error if the database does, once no message is being sent.
     ///
     /// # Cancellation
     ///
-    /// Dropped, it drops what is being sent, where that next waits. What was on its way stays leased, and is sent again
-    /// when the lease has lapsed.
+    /// If the future is dropped, the messages that are being sent are dropped at their next await. They stay leased,
+    /// and are sent again when the lease has lapsed.
     ///
     /// # Panics
     ///
-    /// Outside a Tokio runtime. A sender that panics does not end the relay: its message has failed, and is sent again
-    /// when the lease has lapsed.
+    /// Panics outside a Tokio runtime. If the sender panics, the relay goes on: the message counts as failed, and is
+    /// sent again when the lease has lapsed.
     pub async fn run_once(&self) -> Result<RelayStats, StoreError> {
         let mut flight = Flight::new(self);
         loop {
@@ -169,10 +172,10 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
         }
     }
 
-    /// Sends what is staged until `stop` resolves, and then returns when none is on its way.
+    /// Sends staged messages until `stop` resolves, and then returns when none is being sent.
     ///
-    /// If there is nothing to send it looks again after `pause`, or when the outbox is [woken](Outbox::wake). A
-    /// database that fails is tried again after `pause`.
+    /// If there is nothing to send, it looks again after `pause`, or when the outbox is [woken](Outbox::wake). If the
+    /// database fails, it tries again after `pause`.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -190,11 +193,11 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     ///
     /// # Cancellation
     ///
-    /// As [`run_once`](Self::run_once).
+    /// See [`run_once`](Self::run_once).
     ///
     /// # Panics
     ///
-    /// As [`run_once`](Self::run_once).
+    /// See [`run_once`](Self::run_once).
     pub async fn run(&self, pause: Duration, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let mut flight = Flight::new(self);
@@ -224,7 +227,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
                     return Poll::Ready(());
                 }
                 while flight.poll_landed(context) == Poll::Ready(true) {
-                    // A database that fails is not asked again before the pause is over.
+                    // If the database has failed, it is not queried again before the pause is over.
                     if trouble.is_none() {
                         return Poll::Ready(());
                     }
@@ -236,7 +239,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
         while poll_fn(|context| flight.poll_landed(context)).await {}
     }
 
-    /// Removes what was sent long ago, and gives when to do so again.
+    /// Removes messages that were sent long ago, and returns when to do so again.
     async fn purge_some(&self) -> Instant {
         let removed = self.outbox.purge(self.retention, PURGED_AT_ONCE).await;
         let removed = removed.inspect_err(|error| tell("sent messages cannot be removed", error));
@@ -282,13 +285,13 @@ impl<D: SqlDatabase, S> fmt::Debug for Relay<D, S> {
     }
 }
 
-/// What a relay has done.
+/// The results of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RelayStats {
-    /// Messages that were sent, and marked so.
+    /// Messages that were sent and marked as sent.
     pub sent: u64,
-    /// Messages that were not sent, or not in time, and will be tried again.
+    /// Messages that were not sent, or not in time; they are tried again.
     pub failed: u64,
     /// Messages that took so long that another relay has taken them over.
     pub overtaken: u64,

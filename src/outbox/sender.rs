@@ -2,13 +2,13 @@ use std::{error::Error, future::Future};
 
 use crate::store::StagedMessage;
 
-/// What hands a message to a broker.
+/// Hands a message to a broker.
 ///
-/// Every closure that takes an [`StagedMessage`] and gives a future of a `Result<(), E>` is one.
+/// It is implemented for closures that take a [`StagedMessage`] and return a future of a `Result<(), E>`.
 ///
-/// `Ok` says that the broker has the message for good: wait for its confirmation, or a message is marked as sent that
-/// nobody has. The same message may be handed over more than once; what a consumer knows it by is its id, so send that
-/// along.
+/// `Ok` means that the broker has stored the message: wait for its confirmation, or a message that the broker has lost
+/// is marked as sent. The same message may be handed over more than once; a consumer recognises it by its id, so send
+/// the id along.
 ///
 /// ```
 /// use tower_idempotency::{outbox::{StagedMessage, Relay}, store::Outbox};
@@ -26,8 +26,8 @@ use crate::store::StagedMessage;
 ///
 /// # Cancellation
 ///
-/// The future is dropped when it takes longer than [`Relay::send_timeout`](super::Relay::send_timeout), and when the
-/// relay is. The message is sent again then.
+/// The future is dropped if it takes longer than [`Relay::send_timeout`](super::Relay::send_timeout), or if the relay
+/// is dropped. The message is then sent again.
 pub trait Sender: Send + Sync + 'static {
     /// Sends a message, and resolves once the broker has confirmed it.
     fn send(&self, outgoing: StagedMessage) -> impl Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send;

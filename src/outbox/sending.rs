@@ -15,8 +15,8 @@ use crate::{
 
 use super::{Relay, RelayStats, Sender};
 
-/// How many messages of a key are sent one after the other before the others are looked at. A look reads past all that
-/// waits behind a key's first message.
+/// How many messages of a key are sent one after the other before other keys are looked for. That query reads past all
+/// messages that wait behind a key's first one.
 const IN_A_ROW: u64 = 100;
 
 enum End {
@@ -25,11 +25,11 @@ enum End {
     Overtaken,
 }
 
-/// What came of a message, and of those behind it.
+/// The result of a message, and of those behind it.
 pub(super) struct Landed {
     pub(super) relayed: RelayStats,
     pub(super) trouble: Option<StoreError>,
-    /// Whether the last of them failed; `None` if the sender was not asked, or others have it.
+    /// Whether the last of them failed; `None` if the sender was not called, or if another relay has the message.
     pub(super) failed: Option<bool>,
 }
 
@@ -39,7 +39,7 @@ impl Landed {
     }
 }
 
-/// A message on its way.
+/// A message that is being sent.
 pub(super) struct Sending<D: SqlDatabase, S> {
     relay: Relay<D, S>,
     outgoing: StagedMessage,
@@ -51,7 +51,7 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
         Self { relay, outgoing, leased }
     }
 
-    /// Sends it, and then those behind it of the same key and topic.
+    /// Sends the message, and then those behind it of the same key and topic.
     pub(super) async fn run(mut self, stopping: Arc<AtomicBool>) -> Landed {
         let mut landed = Landed { relayed: RelayStats::default(), trouble: None, failed: None };
         if let Err(error) = self.send_row(&stopping, &mut landed).await {
@@ -90,7 +90,7 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
 
     async fn send(&self) -> Result<End, StoreError> {
         let Relay { outbox, sender, send_timeout, .. } = &self.relay;
-        // What cannot be done within the lease is not begun.
+        // A message that could not be sent within the lease is not begun.
         if self.leased.elapsed() > *send_timeout {
             return self.give_back(Duration::ZERO, "leased too late").await;
         }
@@ -122,7 +122,7 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
     }
 }
 
-/// `first`, doubled with each attempt up to `longest`, between a half and the whole of it.
+/// Returns `first`, doubled with each attempt up to `longest`, less a random part of up to a half.
 fn pause(first: Duration, longest: Duration, attempt: u32, random: u8) -> Duration {
     let doubled = 1_u32.checked_shl(attempt.saturating_sub(1)).filter(|times| *times > 0).unwrap_or(u32::MAX);
     let whole = first.saturating_mul(doubled).min(longest);

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
-/// How many topics that failed are remembered while none of their messages is on its way.
+/// How many failed topics are remembered while none of their messages is being sent.
 const REMEMBERED: usize = 1000;
 
-/// How many messages of each topic are on their way, so that a destination that does not answer takes a part of a relay
-/// and not all of it.
+/// Counts the messages of each topic that are being sent, so that a destination that does not answer takes only a part
+/// of a relay.
 pub(super) struct Topics {
     most: usize,
     topics: HashMap<String, Topic>,
@@ -13,12 +13,12 @@ pub(super) struct Topics {
 #[derive(Default)]
 struct Topic {
     on_their_way: usize,
-    /// Its last message was not sent: one at a time is tried until one is.
+    /// Its last message was not sent: one message at a time is tried until one is sent.
     failing: bool,
 }
 
 impl Topics {
-    /// No topic has more than `most` messages on their way.
+    /// Bounds the messages of each topic that are sent at the same time to `most`.
     pub(super) fn new(most: usize) -> Self {
         Self { most, topics: HashMap::new() }
     }
@@ -30,7 +30,7 @@ impl Topics {
         }
     }
 
-    /// `failed` is `None` if it is not known whether the destination answers.
+    /// Notes that a message has finished. `failed` is `None` if it is unknown whether the destination answers.
     pub(super) fn landed(&mut self, topic: &str, failed: Option<bool>) {
         let Some(known) = self.topics.get_mut(topic) else { return };
         known.on_their_way = known.on_their_way.saturating_sub(1);
@@ -43,13 +43,13 @@ impl Topics {
         }
     }
 
-    /// How many messages may be leased at once, whatever topics they turn out to be of, except the full ones.
+    /// Returns how many messages may be leased at once, whatever their topics are, except the full ones.
     pub(super) fn room(&self) -> usize {
         let rooms = self.topics.values().map(|topic| self.left(topic)).filter(|&left| left > 0);
         rooms.min().unwrap_or(self.most).min(self.most)
     }
 
-    /// The topics of which no more may be leased.
+    /// Returns the topics of which no more messages may be leased.
     pub(super) fn full(&self) -> Vec<&str> {
         self.topics.iter().filter(|(_, topic)| self.left(topic) == 0).map(|(name, _)| name.as_str()).collect()
     }

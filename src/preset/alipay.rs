@@ -9,11 +9,11 @@ use crate::{
     key::{self, KeyExtractor},
 };
 
-/// Alipay's asynchronous notifications, by notification: the form field `notify_id`.
+/// Creates the preset for Alipay's asynchronous notifications, by notification. The key is the form field `notify_id`.
 ///
-/// Success is the text `success`. Alipay sends anything else again, eight times in 25 hours (after 4, 10 and 10
-/// minutes, 1, 2, 6 and 15 hours). A handler that answers `fail` with status 200 has failed. `notify_id` is the same in
-/// all deliveries of one notification. But one order has several notifications (paid, refunded, closed), and each of
+/// Success is the text `success`. After any other answer, Alipay sends again, eight times in 25 hours (after 4, 10 and
+/// 10 minutes, 1, 2, 6 and 15 hours). A handler that answers `fail` with status 200 has failed. `notify_id` is the same
+/// in all deliveries of one notification. But one order has several notifications (paid, refunded, closed), and each of
 /// them reaches the handler once. To run once for an *order*, see [`alipay_by_order`].
 ///
 /// The handler still checks `app_id`, `seller_id`, the order number and `total_amount` against the order.
@@ -26,10 +26,10 @@ pub fn alipay() -> Preset {
     alipay_by(key::form("notify_id"))
 }
 
-/// Alipay's asynchronous notifications, by merchant order number: the form field `out_trade_no`, of each
-/// `trade_status` once.
+/// Creates the preset for Alipay's asynchronous notifications, by merchant order number. The key is the form fields
+/// `out_trade_no` and `trade_status`, so each status of an order runs once.
 ///
-/// Alipay may make a second notification, with another `notify_id`, of a fact that it has already notified. By order
+/// Alipay may send a second notification, with another `notify_id`, of a fact that it has already notified. By order
 /// number and status, the second one is a duplicate too. Alipay notifies a partial refund with the status of the trade,
 /// so several partial refunds of one order would count as one: if you refund in parts, use [`alipay`].
 pub fn alipay_by_order() -> Preset {

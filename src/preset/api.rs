@@ -6,18 +6,19 @@ use http::{
 
 use crate::{Keep, Policy, Preset, Refusal, RefusedRequest, key};
 
-/// For an API of one's own that keeps Stripe's convention, so that Stripe's SDKs and their like can be its clients:
-/// `Idempotency-Key`, up to 255 bytes, and what ran is kept for 24 hours, errors of the server among it.
+/// Creates the preset for an API of your own that follows Stripe's convention, so that Stripe's SDKs and similar ones
+/// can be its clients. The key is `Idempotency-Key`, up to 255 bytes. The answers of requests that ran are kept for 24
+/// hours, including server errors.
 ///
-/// - Every answer and a panic (500) are kept, except those that say that nothing was run: 400, 401, 403, 404, 405, 413,
-///   415, 422 and
-///   429. A handler that ran and answers with one of these says so with [`Operation::keep`](crate::Operation::keep).
-/// - Refusals have Stripe's shape, `{"error": {"type", "code", "message"}}`, with the statuses that its SDKs turn into
+/// - Every answer and a panic (500) are kept, except those that state that nothing was run: 400, 401, 403, 404, 405,
+///   413, 415, 422 and 429. A handler that ran and answers with one of these calls
+///   [`Operation::keep`](crate::Operation::keep).
+/// - Refusals have Stripe's format, `{"error": {"type", "code", "message"}}`, with the statuses that its SDKs turn into
 ///   their own errors: a reused key is 400 `idempotency_error`, a key in use is 409 with the code
 ///   `idempotency_key_in_use`.
-/// - `Stripe-Should-Retry` and `X-Should-Retry` say whether a repeat is of any use
-///   ([`sdk_hints`](crate::IdempotencyLayer::sdk_hints)), so that an SDK does not repeat a kept 500 or a refusal that
-///   never passes.
+/// - `Stripe-Should-Retry` and `X-Should-Retry` state whether a retry is useful
+///   ([`sdk_hints`](crate::IdempotencyLayer::sdk_hints)), so that an SDK does not retry a kept 500 or a permanent
+///   refusal.
 ///
 /// Source: "Idempotent requests" and "Errors", Stripe's API reference; the retry rules of stripe-python and
 /// stripe-node.
@@ -42,7 +43,7 @@ pub fn stripe_api() -> Preset {
     })
 }
 
-/// A refusal as Stripe would tell it.
+/// Returns a refusal in Stripe's format.
 fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
     let refusal = refused.refusal();
     let code = match refusal {
@@ -51,7 +52,7 @@ fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
     };
     let (kind, status) = match refusal {
         _ if refusal.status().is_server_error() => ("api_error", refusal.status()),
-        // Stripe's own answer to another request under a used key, which SDKs know by its status.
+        // Stripe's own answer to another request under a used key, which SDKs recognize by its status.
         _ if refusal.status() == StatusCode::UNPROCESSABLE_ENTITY => ("idempotency_error", StatusCode::BAD_REQUEST),
         Refusal::RequestInProgress(_)
         | Refusal::DuplicateRequest
@@ -69,12 +70,12 @@ fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
     response
 }
 
-/// For an API of one's own, to the letter of draft-ietf-httpapi-idempotency-key-header-07: the key is a Structured
-/// Field string and required (sections 2.1 and 2.7), the fingerprint is of the whole request (2.4), and a retry gets
-/// the result of the first, "success or an error" (2.6).
+/// Creates the preset for an API of your own that follows draft-ietf-httpapi-idempotency-key-header-07 to the letter:
+/// the key is a Structured Field string and required (sections 2.1 and 2.7), the fingerprint is of the whole request
+/// (2.4), and a retry gets the result of the first, "success or an error" (2.6).
 ///
-/// The draft asks that the expiry of keys be published (2.5.2): say in your documentation that it is 24 hours, or what
-/// you set it to. Bare keys, which most clients send today, are refused.
+/// The draft asks that the expiry of keys be published (2.5.2): state in your documentation that it is 24 hours, or the
+/// time that you set. Bare keys (without quotes), which most clients send today, are refused.
 pub fn ietf_draft() -> Preset {
     Preset::new(|layer| {
         layer.key(key::header("Idempotency-Key").strict()).policy(Policy::replay().keep(Keep::Everything))

@@ -1,4 +1,4 @@
-//! What all callbacks have in common.
+//! The settings that all callbacks have in common.
 
 use std::time::Duration;
 
@@ -11,19 +11,20 @@ use crate::{
     key::KeyExtractor,
 };
 
-/// Longer than most senders go on sending.
+/// Longer than most senders keep sending.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub(super) const TEXT: Option<&str> = Some("text/plain; charset=utf-8");
 pub(super) const XML: Option<&str> = Some("text/xml; charset=utf-8");
 pub(super) const JSON: Option<&str> = Some("application/json");
 
-/// A sender that reads nothing but the status.
+/// Creates the preset for a sender that reads only the status.
 pub(super) fn webhook(key: KeyExtractor) -> Preset {
     callback(key, reply(StatusCode::OK, None, ""), reply(StatusCode::SERVICE_UNAVAILABLE, None, ""))
 }
 
-/// A redirection is no success for any of these senders: none of them follows it.
+/// Creates the preset for a sender that expects these answers. A redirection is not a success for any of these senders:
+/// none of them follows it.
 pub(super) fn callback(key: KeyExtractor, done: Reply, send_again: Reply) -> Preset {
     Preset::new(|layer: IdempotencyLayer| {
         layer
@@ -37,7 +38,8 @@ pub(super) fn callback(key: KeyExtractor, done: Reply, send_again: Reply) -> Pre
     })
 }
 
-/// The word of success, unless another policy has kept an answer that was none: that is given again.
+/// Returns the sender's success answer, unless another policy has kept an answer that is not a success: then that
+/// answer is sent again.
 fn for_successes(done: Reply) -> Reply {
     Reply::from_fn(move |duplicate| match duplicate.kept() {
         Some(kept) if !kept.status().is_success() => kept.to_response(),
@@ -45,7 +47,7 @@ fn for_successes(done: Reply) -> Reply {
     })
 }
 
-/// For senders who sign the body only: the identifier in the head may be anybody's.
+/// Returns the fingerprint for senders that sign only the body: the identifier in the head may be anybody's.
 pub(super) fn bytes_of_the_body() -> FingerprintExtractor {
     fingerprint::from_fn(|_, body| Fingerprint::builder().part(&body[..]).build())
 }

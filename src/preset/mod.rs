@@ -1,27 +1,27 @@
 //! Payment platforms, webhooks and API conventions, in one line each.
 //!
-//! A platform repeats its callbacks by design, puts its identifier where it likes, and reads a very particular answer.
-//! A preset knows these three. Everything that it sets can be adjusted by the layer's ordinary calls after it.
+//! A platform repeats its callbacks by design, puts its identifier in a place of its own, and expects a particular
+//! answer. A preset covers these three. The layer's ordinary calls after it can adjust everything that it sets.
 //!
 //! For callbacks and webhooks:
 //!
-//! - A duplicate of a delivery that succeeded receives the platform's own word of success, so that it is not sent
-//!   again. Success is 2xx only: no platform here follows a redirection.
-//! - A duplicate of one that still runs receives the platform's own "send it again", and not the word of success, since
-//!   the first may fail yet.
-//! - A handler that fails releases the key, so that the next delivery runs. If the layer is told to keep failures, a
+//! - A duplicate of a delivery that succeeded receives the platform's own success answer, so that the platform does not
+//!   send it again. Success is 2xx only: no platform here follows a redirection.
+//! - A duplicate of a delivery that still runs receives the platform's own "send it again" answer, and not the success
+//!   answer, since the first delivery may still fail.
+//! - A handler that fails releases the key, so that the next delivery runs. If the layer is set to keep failures, a
 //!   duplicate receives the failure again.
 //! - Redeliveries differ in their bytes (a new time stamp, nonce, signature, ciphertext), so there is no fingerprint,
-//!   except for senders that sign the body and not the identifier; and senders prove themselves in the request, so
-//!   all callers are one.
-//! - Records are kept for longer than the platform goes on sending: seven days, or 32 for Adyen.
+//!   except for senders that sign the body and not the identifier. Senders authenticate themselves in the request, so
+//!   all callers count as one.
+//! - Records are kept for longer than the platform keeps sending: seven days, or 32 for Adyen.
 //!
 //! The [guide](crate::guide::callbacks) compares the platforms, and has recipes for more.
 //!
 //! # What is left to you
 //!
-//! **A preset verifies no signature.** Do that with [`verify`](crate::IdempotencyLayer::verify), which sees the raw
-//! bytes before anything is claimed: otherwise anybody can have an identifier remembered as done before the platform
+//! **A preset does not verify signatures.** Do that with [`verify`](crate::IdempotencyLayer::verify), which sees the
+//! raw bytes before anything is claimed: otherwise anybody can have an identifier recorded as done before the platform
 //! sends it. `examples/signed_callbacks` has the verification for five platforms. The handler still has to check that
 //! the amount and the order are what you expect.
 //!

@@ -3,23 +3,24 @@ use http::HeaderMap;
 use super::callback::webhook;
 use crate::{KeyError, Preset, key};
 
-/// Stripe's webhooks: the JSON member `id` of the event.
+/// Creates the preset for Stripe's webhooks. The key is the JSON member `id` of the event.
 ///
-/// Success is any 2xx. Stripe sends anything else again, a redirection too, for up to three days. Stripe may send two
-/// events for one change; if that matters, compare `data.object.id` with `type` in the handler. Events come in any
-/// order.
+/// Success is any 2xx. After any other answer, also a redirection, Stripe sends again, for up to three days. Stripe may
+/// send two events for one change; if that matters, compare `data.object.id` with `type` in the handler. Events arrive
+/// in any order.
 ///
-/// Stripe publishes no limit for the body; the [layer's own](crate::Policy::request_limit) holds.
+/// Stripe publishes no limit for the body; the [layer's own](crate::Policy::request_limit) applies.
 ///
 /// Source: "Receive Stripe events in your webhook endpoint", Stripe's documentation.
 pub fn stripe_webhook() -> Preset {
     webhook(key::json("/id"))
 }
 
-/// Standard Webhooks: the header `webhook-id`, or `svix-id`, which is the same in all deliveries of a message.
+/// Creates the preset for Standard Webhooks. The key is the header `webhook-id`, or `svix-id`, which is the same in all
+/// deliveries of a message.
 ///
-/// Success is any 2xx. The example schedule of the specification goes on for more than 75 hours, and some senders go on
-/// for longer: then lengthen the [retention](crate::IdempotencyLayer::retention).
+/// Success is any 2xx. The example schedule of the specification lasts for more than 75 hours, and some senders keep
+/// sending for longer: then set a longer [retention](crate::IdempotencyLayer::retention).
 ///
 /// Svix, whose libraries many senders use, sends `svix-id`, `svix-timestamp` and `svix-signature` by default. Its
 /// libraries verify these names first, and those of the specification verify `webhook-id`. A signature covers one
@@ -27,7 +28,7 @@ pub fn stripe_webhook() -> Preset {
 /// anybody could add a header to a captured delivery and have it run again.
 ///
 /// The specification recommends payloads of less than 20 kB; the [layer's own](crate::Policy::request_limit) limit
-/// holds.
+/// applies.
 ///
 /// Source: the Standard Webhooks specification; "Verifying webhooks manually", Svix's documentation.
 pub fn standard_webhooks() -> Preset {
@@ -42,7 +43,7 @@ pub fn standard_webhooks() -> Preset {
     }))
 }
 
-/// The text of a header that is there at most once: visible ASCII without the signs that separate values.
+/// Returns the text of a header that occurs at most once: visible ASCII without the characters that separate values.
 fn only_line<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, KeyError> {
     let mut lines = headers.get_all(name).iter();
     let Some(line) = lines.next() else { return Ok(None) };
@@ -56,26 +57,27 @@ fn only_line<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, 
     }
 }
 
-/// PayPal's webhooks: the JSON member `id` of the event (`WH-…`).
+/// Creates the preset for PayPal's webhooks. The key is the JSON member `id` of the event (`WH-…`).
 ///
-/// Success is any 2xx. PayPal sends anything else again, up to 25 times over three days. The headers
+/// Success is any 2xx. After any other answer, PayPal sends again, up to 25 times over three days. The headers
 /// `Paypal-Transmission-Id` and `Paypal-Transmission-Time` differ between deliveries; the event's `id` does not. The
-/// signature covers a checksum (CRC-32) of the body, which is no protection against a body made to fit: so compare what
-/// matters with PayPal's own API, or let PayPal verify (`/v1/notifications/verify-webhook-signature`).
+/// signature covers a checksum (CRC-32) of the body, which does not protect against a body that is crafted to have the
+/// same checksum. So compare what matters with PayPal's own API, or let PayPal verify
+/// (`/v1/notifications/verify-webhook-signature`).
 ///
-/// PayPal publishes no limit for the body; the [layer's own](crate::Policy::request_limit) holds.
+/// PayPal publishes no limit for the body; the [layer's own](crate::Policy::request_limit) applies.
 ///
 /// Source: "Integrate webhooks", PayPal's REST documentation.
 pub fn paypal() -> Preset {
     webhook(key::json("/id"))
 }
 
-/// Square's webhooks: the JSON member `event_id`.
+/// Creates the preset for Square's webhooks. The key is the JSON member `event_id`.
 ///
-/// Success is any 2xx within ten seconds. Square sends anything else again, for up to 24 hours. The signature
-/// (`X-Square-Hmacsha256-Signature`) covers the notification URL and the body, so the identifier too.
+/// Success is any 2xx within ten seconds. After any other answer, Square sends again, for up to 24 hours. The signature
+/// (`X-Square-Hmacsha256-Signature`) covers the notification URL and the body, so it covers the identifier too.
 ///
-/// Square publishes no limit for the body; the [layer's own](crate::Policy::request_limit) holds.
+/// Square publishes no limit for the body; the [layer's own](crate::Policy::request_limit) applies.
 ///
 /// Source: "Manage webhook operations" and "Validate and process notifications", Square's documentation.
 pub fn square() -> Preset {

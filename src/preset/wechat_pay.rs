@@ -6,11 +6,12 @@ use super::{
 };
 use crate::{Preset, key, scope};
 
-/// WeChat Pay v2's notifications: the XML element `out_trade_no`, within the merchant `mch_id`.
+/// Creates the preset for WeChat Pay v2's notifications. The key is the XML element `out_trade_no`, within the merchant
+/// `mch_id`.
 ///
-/// Success is `return_code` SUCCESS in XML. WeChat sends anything else again: after 15, 15, 30 and 180 seconds, four
-/// times after 30 minutes, and after an hour. A handler that answers another `return_code` with status 200 has failed.
-/// The number is the merchant's own, so the merchant is the [scope](crate::IdempotencyLayer::scope).
+/// Success is `return_code` SUCCESS in XML. After any other answer, WeChat sends again: after 15, 15, 30 and 180
+/// seconds, four times after 30 minutes, and after an hour. A handler that answers another `return_code` with status
+/// 200 has failed. The number is the merchant's own, so the merchant is the [scope](crate::IdempotencyLayer::scope).
 ///
 /// The handler still checks `result_code`, `appid` and `total_fee` against the order. Refund notifications of v2 are
 /// encrypted and have no `out_trade_no` outside the ciphertext: they need another route and another key.
@@ -39,14 +40,16 @@ fn says_failure(body: &[u8]) -> bool {
     code.is_some_and(|code| !code.starts_with("<![CDATA[SUCCESS]]>") && !code.starts_with("SUCCESS<"))
 }
 
-/// WeChat Pay v3's notifications: the JSON member `id`, which is the notification's own.
+/// Creates the preset for WeChat Pay v3's notifications. The key is the JSON member `id`, which identifies the
+/// notification.
 ///
 /// Success is 200 or 204 without a body. WeChat sends again after a 4xx or 5xx, over 24 hours and 4 minutes: after 15,
 /// 15 and 30 seconds, 3, 10, 20, 30, 30, 30 and 60 minutes, three times after 3 hours, twice after 6. Any other status
-/// is no success either. The status outranks the body: a 200 with `FAIL` in it ends the deliveries.
+/// is not a success either. The status takes precedence over the body: a 200 with `FAIL` in its body ends the
+/// deliveries.
 ///
 /// The handler still decrypts `resource` and checks the order in it. One order can have several notifications. If no
-/// notification comes, ask for the order (`/v3/pay/transactions/out-trade-no/…`).
+/// notification arrives, query the order (`/v3/pay/transactions/out-trade-no/…`).
 ///
 /// The platform publishes no limit for the body; the [layer's own](crate::Policy::request_limit) is far above a
 /// document of this kind.

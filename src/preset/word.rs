@@ -1,16 +1,16 @@
-//! Platforms that read a word: an answer with status 200 may say that it failed.
+//! Platforms that read the text of an answer: an answer with status 200 may report a failure.
 
 use http::StatusCode;
 
 use super::callback::response;
 use crate::{Keep, Reply};
 
-/// Keeps the answers with a status of success and without a word of failure.
+/// Keeps the answers with a success status and without a failure text.
 pub(super) fn unless(says_failure: fn(&[u8]) -> bool) -> Keep {
     Keep::when(move |answer| answer.status().is_success() && !says_failure(answer.body()))
 }
 
-/// Says that all is well, unless what was kept says otherwise.
+/// Returns the success answer, unless the kept answer reports a failure: then the kept answer is sent again.
 pub(super) fn by_word(
     status: StatusCode,
     content_type: Option<&'static str>,

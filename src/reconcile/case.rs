@@ -35,7 +35,7 @@ pub(super) enum Ended {
 }
 
 impl Ended {
-    /// How a record would end.
+    /// Returns how a record would end.
     pub(super) fn of(resolution: &Resolution) -> Self {
         match resolution {
             Resolution::Settle(_) => Self::Settled,
@@ -45,12 +45,12 @@ impl Ended {
     }
 }
 
-/// Whether a record is a reconciler's own claim.
+/// Returns whether a record is a reconciler's own claim.
 pub(super) fn is_own(key: &RecordKey) -> bool {
     key.route() == ROUTE
 }
 
-/// Names what one process at a time works at: a record under one claimant. `None` is not to be expected.
+/// Returns the name of what one process at a time works on: a record under one claimant. `None` is not to be expected.
 pub(super) fn claim_key(entry: &Entry) -> Option<RecordKey> {
     let mut digest = Digest::new();
     digest.part(entry.key.as_bytes());
@@ -58,7 +58,7 @@ pub(super) fn claim_key(entry: &Entry) -> Option<RecordKey> {
     RecordKey::new(ROUTE, None, &hex(&digest.finish())).ok()
 }
 
-/// The same for a message of an outbox.
+/// Returns the same name for a message of an outbox.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(super) fn case_of_message(id: &str) -> Option<RecordKey> {
     let mut digest = Digest::new();
@@ -68,10 +68,10 @@ pub(super) fn case_of_message(id: &str) -> Option<RecordKey> {
 }
 
 impl Worker {
-    /// Works at a case that no other process has in hand.
+    /// Works on a case that no other process works on.
     ///
-    /// Its claim is kept for as long as that takes. A case that is left stays settled for as long as it is to be left
-    /// alone, whichever process asks.
+    /// The case stays claimed for as long as that takes. A case that is left stays settled for as long as it is to be
+    /// left alone, whichever process asks.
     pub(super) async fn alone(&self, case: RecordKey, working: impl Future<Output = Ended>) -> Ended {
         let policy = self.policy.clone().retention(self.pause(&case));
         let claim = Claim::new(policy.lease, policy.horizon());
@@ -113,7 +113,7 @@ impl Worker {
         ended
     }
 
-    /// What the application says. Its panics are for the hook to tell of.
+    /// Asks the application. Its panics are reported by the panic hook.
     pub(super) async fn ask(&self, entry: Entry, dry_run: bool) -> Resolution {
         let abandoned = Abandoned { entry, dry_run, secret: self.engine.secret.clone() };
         let asked = async move { (self.application)(abandoned).await };
@@ -121,7 +121,7 @@ impl Worker {
     }
 
     async fn carry_out(&self, key: &RecordKey, seen: Claimant, resolution: Resolution) -> Ended {
-        // One for all tries, so that the store knows a repetition.
+        // One for all tries, so that the store recognizes a repetition.
         let own = Claimant::random();
         match resolution {
             Resolution::Settle(payload) => {

@@ -1,8 +1,8 @@
-//! What was begun and never ended, found and brought to an end.
+//! Reconciliation of operations that began and never ended.
 //!
 //! A runner that dies leaves its record running until the lease lapses, and abandoned from then on. By default the next
-//! try runs; if there is none, and at most once, somebody has to find out how it ended. [`Reconciler`] looks for such
-//! records and asks the application, and for messages that stay in an outbox.
+//! try runs. If there is none, or the route runs at most once, somebody has to find out how the operation ended.
+//! [`Reconciler`] looks for such records and asks the application, and also about messages that stay in an outbox.
 
 mod abandoned;
 mod case;

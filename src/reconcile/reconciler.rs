@@ -32,9 +32,10 @@ const PAGE: usize = 100;
 const LEASES: u32 = 10;
 const UNTOLD: Duration = Duration::from_secs(5 * 60);
 
-/// Finds what was begun and never ended, and asks the application about it.
+/// A reconciler: it finds operations that began and never ended, and asks the application about them.
 ///
-/// The closure finds out how the operation ended, from the other side's records, and says what becomes of ours:
+/// The closure finds out how the operation ended, from the other side's records, and decides what becomes of the
+/// record:
 ///
 /// ```
 /// # use bytes::Bytes;
@@ -61,17 +62,17 @@ const UNTOLD: Duration = Duration::from_secs(5 * 60);
 ///
 /// # One process at a time
 ///
-/// Each process may have a reconciler. Before it asks about a record, it claims it for itself in the same store, by a
-/// lease that it renews while the application works, and looks at the record once more. A process that stands still past
-/// its lease can be overtaken, as everywhere; then the application is asked twice, and the store takes one answer. A
-/// runner that comes back meanwhile keeps its record, and the answer is not taken either.
+/// Each process may have a reconciler. Before a reconciler asks about a record, it claims the record for itself in the
+/// same store, by a lease that it renews while the application works, and reads the record once more. A process that
+/// stands still past its lease can be overtaken, as everywhere; then the application is asked twice, and the store
+/// takes one answer. A runner that comes back meanwhile keeps its record, and the application's answer is not taken.
 ///
-/// A record that is [left](Resolution::Leave) is left by all processes for the same time.
+/// A record that is [left](Resolution::Leave) is left alone by all processes for the same time.
 ///
 /// # Where it runs
 ///
-/// Inside a Tokio runtime with its timer on; the closure's futures are tasks of it. A future of this type that is
-/// dropped aborts them, and their claims lapse.
+/// A reconciler runs inside a Tokio runtime with its timer enabled, on which the closure's futures are spawned as
+/// tasks. If a future of this type is dropped, these tasks are aborted, and their claims lapse.
 #[derive(Clone)]
 #[must_use = "it does nothing until it is run"]
 pub struct Reconciler {
@@ -103,9 +104,10 @@ pub(super) struct Worker {
 }
 
 impl Reconciler {
-    /// Looks into `store`, and asks `application` about each abandoned record that it finds.
+    /// Creates a reconciler that looks into `store`, and asks `application` about each abandoned record that it finds.
     ///
-    /// A panic of the closure leaves the record. It should bound its own time: a record in its hands is in nobody else's.
+    /// If the closure panics, the record is left. The closure should bound its own time: no other process takes its
+    /// record meanwhile.
     pub fn new<F>(store: impl StoreAdmin, application: impl Fn(Abandoned) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Resolution> + Send + 'static,
@@ -131,25 +133,25 @@ impl Reconciler {
         }
     }
 
-    /// Which records are asked about, such as those of one route. By default all that are abandoned.
+    /// Sets which records are asked about, such as those of one route. Default: all that are abandoned.
     pub fn only(self, only: impl Fn(&Abandoned) -> bool + Send + Sync + 'static) -> Self {
         Self { only: Some(Arc::new(only)), ..self }
     }
 
     /// Sets how long a lease must have lapsed before its record is asked about. Default: ten times the
-    /// [lease](crate::store::Record::lease) of the record; five minutes if its store does not tell the lease.
+    /// [lease](crate::store::Record::lease) of the record; five minutes if its store does not report the lease.
     ///
     /// A runner that has lost its store cannot renew its lease, and may be about to act all the same. If its record is
-    /// released meanwhile, the operation runs twice, at most once or not. So wait for as long as a runner may go on, and let
-    /// handlers ask [`Operation::is_lost`](crate::Operation::is_lost) right before their effect.
+    /// released meanwhile, the operation runs twice, even with at most once. So wait for as long as a runner may go on,
+    /// and let handlers check [`Operation::is_lost`](crate::Operation::is_lost) right before their effect.
     ///
-    /// A record that may be taken over is there for ten leases from its last renewal, or for its route's retention if that
-    /// is longer. If the retention is short, take a shorter grace, or nothing is left to ask about.
+    /// A record that may be taken over is there for ten leases from its last renewal, or for its route's retention if
+    /// that is longer. If the retention is short, take a shorter grace, or nothing is left to ask about.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace: Some(grace), ..self }
     }
 
-    /// How many records are in the application's hands at once, from this reconciler. Default: 4.
+    /// Sets how many records this reconciler asks the application about at once. Default: 4.
     ///
     /// # Panics
     ///
@@ -160,15 +162,15 @@ impl Reconciler {
         Self { concurrency, ..self }
     }
 
-    /// How long a record that was left is not asked about: at first, doubled each time, and at most. Default: a minute,
-    /// an hour.
+    /// Sets how long a record that was left is not asked about: the first time, which is doubled each time, and the
+    /// longest time. Default: one minute, one hour.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
         self.desk.backoff = (first, most);
         self
     }
 
-    /// How long a record that is settled answers duplicates from then on, and how long one that is released remembers its
-    /// attempts and its caller. Default: 24 hours.
+    /// Sets how long a record that is settled answers duplicates from then on, and how long one that is released
+    /// remembers its attempts and its caller. Default: 24 hours.
     ///
     /// # Panics
     ///
@@ -180,7 +182,7 @@ impl Reconciler {
         self
     }
 
-    /// How long a record stays in the hands of a reconciler that gives no sign of life. Default: 30 seconds.
+    /// Sets how long a record stays claimed by a reconciler that does not renew its claim. Default: 30 seconds.
     ///
     /// # Panics
     ///
@@ -191,7 +193,7 @@ impl Reconciler {
         self
     }
 
-    /// How long the store may take for an answer. Default: 5 seconds.
+    /// Sets how long the store may take for an answer. Default: 5 seconds.
     ///
     /// # Panics
     ///
@@ -203,15 +205,17 @@ impl Reconciler {
         self
     }
 
-    /// Derives [child keys](Abandoned::child_key) with the secrets of the layers whose records these are. Default: none.
+    /// Derives [child keys](Abandoned::child_key) with the secrets of the layers whose records these are. Default:
+    /// none.
     pub fn secret(mut self, secret: Secret) -> Self {
         self.desk.engine.secret = Some(secret);
         self
     }
 
-    /// The application is asked, told that it is a [dry run](Abandoned::is_dry_run), and nothing is claimed or written.
+    /// Turns on the dry run: the application is asked, sees that it is a [dry run](Abandoned::is_dry_run), and nothing
+    /// is claimed or written.
     ///
-    /// What it says is counted. It may be asked about records that another process has in its hands.
+    /// The application's answers are counted. It may be asked about records that another process works on.
     pub fn dry_run(self) -> Self {
         Self { dry_run: true, ..self }
     }
@@ -220,13 +224,13 @@ impl Reconciler {
     ///
     /// # Errors
     ///
-    /// Returns an error if the store does not list them. What was begun by then has been brought to its end.
+    /// Returns an error if the store does not list them. The cases begun by then have been brought to an end.
     pub async fn run_once(&self) -> Result<SweepReport, StoreError> {
         self.sweep(&AtomicBool::new(false)).await
     }
 
-    /// Looks through all records every `interval`, until `stop` resolves: what is in hand by then is brought to its end,
-    /// and nothing further is begun.
+    /// Looks through all records every `interval`, until `stop` resolves. Then the cases in progress are brought to an
+    /// end, and nothing further is begun.
     ///
     /// A store that fails is asked again after the interval.
     pub async fn run(&self, interval: Duration, stop: impl Future<Output = ()>) {
@@ -240,7 +244,7 @@ impl Reconciler {
                     Err(error) => tracing::warn!(error = error as &dyn std::error::Error, "could not reconcile"),
                 }
                 drop(swept);
-                // Whether it was the time or the word makes no difference.
+                // Whether it was the interval or `stop` makes no difference.
                 let _ = timeout(interval, awake.notified()).await;
             }
         });
@@ -320,7 +324,7 @@ pub(super) async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut SweepReport
 }
 
 impl Worker {
-    /// How long a case is left alone if it is left now.
+    /// Returns how long a case is left alone if it is left now.
     pub(super) fn pause(&self, case: &RecordKey) -> Duration {
         let times = self.left().get(case).copied().unwrap_or(0);
         let (first, most) = self.backoff;

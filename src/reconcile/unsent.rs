@@ -22,7 +22,7 @@ use crate::{
     store::{Outbox, StagedMessage, SqlDatabase},
 };
 
-/// How many messages of an outbox a sweep asks about. Those that are left come first the next time too.
+/// How many messages of an outbox a sweep asks about. Messages that are left come first the next time too.
 const AT_MOST: usize = 1000;
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -44,7 +44,7 @@ impl<D: SqlDatabase> Source for Outbox<D> {
     }
 }
 
-/// An outbox whose messages are asked about, and who is asked.
+/// An outbox whose messages are asked about, and the closure that is asked.
 #[derive(Clone)]
 pub(super) struct OutboxSource {
     source: Arc<dyn Source>,
@@ -53,15 +53,15 @@ pub(super) struct OutboxSource {
 }
 
 impl Reconciler {
-    /// Looks into an outbox too, for messages that were staged `age` ago or earlier and are not sent, and asks
-    /// `application` about each: up to a thousand of them in a sweep, the oldest first.
+    /// Adds an outbox. `application` is asked about each message that was staged `age` ago or earlier and is not sent:
+    /// up to a thousand of them in a sweep, the oldest first.
     ///
-    /// A relay goes on trying all the time, so there is nothing to say about a message that may yet be sent but
-    /// [`Leave`](UnsentResolution::Leave). One that never can be holds up all behind it that have its key, until it is
-    /// [discarded](UnsentResolution::Discard).
+    /// A relay goes on trying all the time, so the answer for a message that may yet be sent is
+    /// [`Leave`](UnsentResolution::Leave). A message that can never be sent holds up all messages behind it that have
+    /// its key, until it is [discarded](UnsentResolution::Discard).
     ///
-    /// One process at a time asks about a message, as about a record: the claims are in the store of the reconciler, and
-    /// a message that is left is left by all processes for the same time.
+    /// One process at a time asks about a message, as about a record: the claims are in the store of the reconciler,
+    /// and a message that is left is left by all processes for the same time.
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -105,7 +105,7 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Asks about what is unsent in each outbox.
+    /// Asks about the unsent messages of each outbox.
     pub(super) async fn sweep_shelves(
         &self,
         stopping: &AtomicBool,
@@ -156,13 +156,13 @@ impl OutboxSource {
         self.source.unsent(self.age).await
     }
 
-    /// What the application says. Its panics are for the hook to tell of.
+    /// Asks the application. Its panics are reported by the panic hook.
     async fn ask(&self, outgoing: StagedMessage, dry_run: bool) -> UnsentResolution {
         let asked = async move { (self.application)(Unsent { outgoing, dry_run }).await };
         CatchUnwind::new(asked).await.unwrap_or(UnsentResolution::Leave)
     }
 
-    /// Asks about a message, and does what is said.
+    /// Asks about a message, and does what the application decides.
     async fn resolve(&self, desk: &Worker, outgoing: StagedMessage) -> Ended {
         let id = outgoing.message.id.clone();
         let ended = match self.ask(outgoing, false).await {

@@ -2,11 +2,11 @@ use std::{error::Error, fmt};
 
 use crate::value::Refusal;
 
-/// Why a [`run`](super::Once::run) gave no value.
+/// The reason why a [`run`](super::Once::run) returned no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError<E> {
-    /// The function ran and failed with this.
+    /// The function ran and failed with this error.
     Failed(E),
     /// The function did not run. For an RPC, [`Refusal::status`] is the HTTP status that fits.
     Refused(Refusal),

@@ -8,13 +8,14 @@ use std::{
 use super::RunError;
 use crate::engine::Task;
 
-/// The value of a [`run`](super::Once::run), to come.
+/// The future of the value of a [`run`](super::Once::run).
 ///
 /// # Cancellation
 ///
-/// Dropped before the key is claimed, nothing has happened. Dropped after that, the rest of the work is handed to the
-/// Tokio runtime that it was called in and finished there, and the next try gets its value.
-/// [`Once::cancel_on_disconnect`](super::Once::cancel_on_disconnect) drops the work instead, and its claim lapses.
+/// If the future is dropped before the key is claimed, nothing has happened. If it is dropped after that, the rest of
+/// the work is spawned on the Tokio runtime in which `run` was called, and is finished there. The next try receives its
+/// value. [`Once::cancel_on_disconnect`](super::Once::cancel_on_disconnect) drops the work instead, and its claim
+/// lapses.
 #[must_use = "futures do nothing unless polled"]
 pub struct RunFuture<T: 'static, E: 'static>(Task<Result<T, RunError<E>>>);
 
@@ -29,7 +30,7 @@ impl<T, E> Future for RunFuture<T, E> {
 
     /// # Panics
     ///
-    /// Panics if the function panics, after its claim has been ended, or if it is polled after it was ready.
+    /// Panics if the function panics, after its claim has been ended, or if the future is polled after it was ready.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.0).poll(cx)
     }

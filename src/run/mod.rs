@@ -1,6 +1,6 @@
-//! Functions that run once for a key: jobs, RPC handlers, steps of something larger.
+//! Functions that run once for a key: jobs, RPC handlers, steps of a larger process.
 //!
-//! [`Once`] says where and how, and [`Once::run`] runs: a duplicate gets the value that the first one gave.
+//! [`Once`] has the settings, and [`Once::run`] runs a function: a duplicate receives the value of the first run.
 
 mod error;
 mod future;

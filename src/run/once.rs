@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Runs functions once for a key, and gives duplicates the value of the first.
+/// A runner of functions that run once for a key. Duplicates receive the value of the first run.
 ///
 /// It is cheap to clone: build one, and let a call adjust a clone.
 ///
@@ -43,7 +43,7 @@ use crate::{
 ///
 /// # Steps
 ///
-/// What a function does elsewhere, it does under a key that is derived from its own, so that a second attempt repeats
+/// A call to another service uses a key that is derived from the function's own key, so that a second attempt repeats
 /// the call and not its effect:
 ///
 /// ```
@@ -81,16 +81,16 @@ pub struct Once {
 }
 
 impl Once {
-    /// Runs functions whose records are in `store`. The policy is [`Policy::replay`].
+    /// Creates a runner whose records are in `store`. The policy is [`Policy::replay`].
     ///
-    /// `name` says what is run: the same key under another name is another operation.
+    /// `name` identifies what is run: the same key under another name is another operation.
     pub fn new(store: impl Store, name: impl Into<Arc<str>>) -> Self {
         Self::on(Engine::new(store), name)
     }
 
-    /// Runs functions in transactions of the database of `store`: what they do in
-    /// [`Operation::transaction`](crate::Operation::transaction) and the record of their value are committed together,
-    /// or neither is.
+    /// Creates a runner that runs functions in transactions of the database of `store`: the work of a function in
+    /// [`Operation::transaction`](crate::Operation::transaction) and the record of its value are committed together, or
+    /// neither is.
     pub fn transactional(store: impl TransactionalStore, name: impl Into<Arc<str>>) -> Self {
         Self::on(Engine::transactional(store), name)
     }
@@ -108,75 +108,77 @@ impl Once {
         }
     }
 
-    /// Whose key it is, such as a tenant's. By default a key is one and the same for all.
+    /// Sets whom a key belongs to, such as a tenant. Default: no scope, so a key is one and the same for all.
     pub fn scope(self, scope: impl Into<Arc<str>>) -> Self {
         Self { scope: Some(scope.into()), ..self }
     }
 
-    /// What the function is asked for: another one under the same key is refused (`key-reused`).
+    /// Sets what the function is asked for: another fingerprint under the same key is refused (`key-reused`).
     ///
-    /// By default the key alone decides.
+    /// Default: the key alone decides.
     pub fn fingerprint(self, fingerprint: Fingerprint) -> Self {
         Self { fingerprint, ..self }
     }
 
-    /// All axes at once, with times and limits. It replaces what was set before, a lease or a retention too: call it first. A
-    /// call that replaces what a call before it has set is a warning, unless it is one on a clone.
+    /// Sets the whole policy: all axes, times and limits. This replaces all earlier settings of the policy, such as a
+    /// lease or a retention: call it first. If it replaces a setting that an earlier call made, a warning is emitted,
+    /// but not on a clone.
     ///
-    /// An answer of one's own ([`OnDuplicate::Respond`](crate::OnDuplicate), [`WhileRunning::Respond`] and
-    /// [`WhileRunning::WaitThenRespond`], which still waits) is for HTTP, and so is
-    /// [`OnDuplicate::PassThrough`](crate::OnDuplicate): here they refuse, with `duplicate-request` or
-    /// `request-in-progress`. With [`Policy::window`] the [fingerprint](Self::fingerprint) does not count. Of [`Keep`](crate::Keep), `Everything` keeps errors too; the others, which judge an
-    /// HTTP answer, keep values, and those errors that are [permanent](Self::permanent_errors). The response limit is for the
-    /// value's JSON.
+    /// Answers of your own ([`OnDuplicate::Respond`](crate::OnDuplicate), [`WhileRunning::Respond`], and
+    /// [`WhileRunning::WaitThenRespond`], which still waits) are for HTTP, and so is
+    /// [`OnDuplicate::PassThrough`](crate::OnDuplicate). Here they refuse, with `duplicate-request` or
+    /// `request-in-progress`. With [`Policy::window`] the [fingerprint](Self::fingerprint) is not compared. Of
+    /// [`Keep`](crate::Keep), `Everything` keeps errors too. The other choices, which judge an HTTP answer, keep
+    /// values, and those errors that are [permanent](Self::permanent_errors). The response limit applies to the value's
+    /// JSON.
     #[track_caller]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.adjusted.replace();
         Self { policy, ..self }
     }
 
-    /// Which errors no other try can change: one of them is recorded, the function never runs again, and duplicates are
-    /// refused with `handler-failed`.
+    /// Sets which errors no other try can change: such an error is recorded, the function never runs again, and
+    /// duplicates are refused with `handler-failed`.
     ///
-    /// `E` is the function's error type; errors of another type are never permanent. What the function did in the
-    /// transaction of a [transactional](Self::transactional) run is rolled back. The function itself can say the same with
-    /// [`Operation::fail_permanently`].
+    /// `E` is the function's error type; errors of another type are never permanent. The function's work in the
+    /// transaction of a [transactional](Self::transactional) run is rolled back. The function itself can report the
+    /// same with [`Operation::fail_permanently`].
     pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
         Self { permanent: Permanent::when(is_permanent), ..self }
     }
 
-    /// What a duplicate of an ended run gets: the first one's value, or `duplicate-request`; see
-    /// [`policy`](Self::policy). A failure that was kept is `handler-failed` in any case.
+    /// Sets how a duplicate of an ended run is answered: with the first one's value, or with `duplicate-request`; see
+    /// [`policy`](Self::policy). A kept failure is `handler-failed` in any case.
     #[track_caller]
     pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
         self.adjust(|policy| policy.on_duplicate(on_duplicate))
     }
 
-    /// Whether a duplicate of a running function is refused at once, or waits; see [`Policy::while_running`].
+    /// Sets whether a duplicate of a running function is refused at once or waits; see [`Policy::while_running`].
     #[track_caller]
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         self.adjust(|policy| policy.while_running(while_running))
     }
 
-    /// Whether errors are kept too; see [`policy`](Self::policy).
+    /// Sets whether errors are kept too; see [`policy`](Self::policy).
     #[track_caller]
     pub fn keep(self, keep: Keep) -> Self {
         self.adjust(|policy| policy.keep(keep))
     }
 
-    /// What happens once a lease has lapsed; see [`Policy::after_crash`].
+    /// Sets what happens once a lease has lapsed; see [`Policy::after_crash`].
     #[track_caller]
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         self.adjust(|policy| policy.after_crash(after_crash))
     }
 
-    /// How long a value's JSON may be to be kept; see [`Policy::response_limit`].
+    /// Sets how long a value's JSON may be, in bytes, for the value to be kept; see [`Policy::response_limit`].
     #[track_caller]
     pub fn response_limit(self, bytes: usize) -> Self {
         self.adjust(|policy| policy.response_limit(bytes))
     }
 
-    /// How long a value answers duplicates; see [`Policy::retention`].
+    /// Sets how long a value answers duplicates; see [`Policy::retention`].
     ///
     /// # Panics
     ///
@@ -187,7 +189,7 @@ impl Once {
         self.adjust(|_| policy)
     }
 
-    /// How long a running function keeps its key without a sign of life; see [`Policy::lease`].
+    /// Sets how long a running function keeps its key without a renewal; see [`Policy::lease`].
     ///
     /// # Panics
     ///
@@ -198,7 +200,7 @@ impl Once {
         self.adjust(|_| policy)
     }
 
-    /// How long the store may take for an answer. Default: 5 seconds.
+    /// Sets how long the store may take to answer. Default: 5 seconds.
     ///
     /// # Panics
     ///
@@ -209,48 +211,49 @@ impl Once {
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 
-    /// The work is dropped with its future, and its claim lapses, instead of being finished.
+    /// Drops the work with its future, instead of finishing it. Its claim then lapses.
     pub fn cancel_on_disconnect(self) -> Self {
         Self { attached: true, ..self }
     }
 
-    /// What bounds, counts and awaits the work whose future was dropped. Clones share one.
+    /// Sets the [`BackgroundTasks`] that limit, count and await work whose future was dropped. Clones share them.
     pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
         self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
-    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    /// Sets the secret that keys the digests of contents in the store, in logs and at other services. Default: none.
     ///
-    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    /// See [`Secret`] for what it protects, and for how to replace it.
     pub fn secret(self, secret: Secret) -> Self {
         self.with_engine(|engine| engine.secret = Some(secret))
     }
 
-    /// Is told what happens.
+    /// Sets the observer that receives the [events](crate::Event) of the runs.
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
 
-    /// Runs `function`, unless it ran under this key before: then its value comes from the store.
+    /// Runs `function`, unless a function has run under this key before: then the value comes from the store.
     ///
-    /// An error releases the key, so that the next try runs, unless it is kept, as by
-    /// [`permanent_errors`](Self::permanent_errors): then it never runs again, and
-    /// duplicates hear `handler-failed`, without the error. A failure that is an answer, such as a card that was
-    /// declined, is better given as a value: `Ok(Err(declined))` is kept and replayed.
+    /// An error releases the key, so that the next try runs, unless the error is kept, as by
+    /// [`permanent_errors`](Self::permanent_errors). After a kept error the function never runs again, and duplicates
+    /// receive `handler-failed`, without the error. A failure that is an answer, such as a declined card, is better
+    /// returned as a value: `Ok(Err(declined))` is kept and replayed.
     ///
-    /// A value that cannot be written as JSON without a loss (a number that is not finite), or is longer than
-    /// [`Policy::response_limit`], is given to this caller, and
-    /// duplicates hear `response-not-retained`; so do those whose type cannot be read from what was kept.
+    /// A value that cannot be written as JSON without a loss (a number that is not finite), or that is longer than
+    /// [`Policy::response_limit`], is returned to this caller, and duplicates receive `response-not-retained`. A
+    /// duplicate also receives `response-not-retained` if its type cannot be read from the kept value.
     ///
     /// # Errors
     ///
-    /// What `function` gave, or why it was not run: the key is invalid (1 to 255 bytes, no control characters, not blank), belongs
-    /// to another fingerprint, or is running; the value was not kept; the outcome is unknown; the store does not answer.
-    /// A run that was overtaken gets what the record says.
+    /// Returns an error if `function` fails, or if it was not run. It is not run if the key is invalid (1 to 255 bytes,
+    /// no control characters, not blank), belongs to another fingerprint or is running, if the value was not kept, if
+    /// the outcome is unknown, or if the store does not answer. A run that was overtaken is answered from the record.
     ///
     /// # Panics
     ///
-    /// Panics if `function` panics, once its claim has been ended, and outside a Tokio runtime with its timer on.
+    /// Panics if `function` panics, once its claim has been ended, or if it is called outside a Tokio runtime whose
+    /// timer is enabled.
     pub fn run<T, E, F>(&self, key: &str, function: impl FnOnce(Operation) -> F + Send + 'static) -> RunFuture<T, E>
     where
         T: Serialize + DeserializeOwned + Send + 'static,

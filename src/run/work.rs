@@ -31,7 +31,7 @@ where
     let refusal = match engine.perform(work, errand, job).await {
         ExecutionOutcome::Ran(outcome) => return outcome.map_err(RunError::Failed),
         ExecutionOutcome::NoOutcome(why) => why.refusal(),
-        // Whatever else a duplicate is told, it is not that of a success.
+        // Whatever the policy is, a duplicate of a failure must not receive a success.
         ExecutionOutcome::Settled(payload) if is_failure(payload.as_ref()) => Refusal::HandlerFailed,
         ExecutionOutcome::Settled(payload) if matches!(policy.on_duplicate, OnDuplicate::Replay) => {
             match value(payload.as_ref()) {
@@ -59,7 +59,7 @@ fn fate<T: Serialize, E: 'static>(policy: &Policy, work: &Work, permanent: &Perm
     Fate::Settle(payload.filter(fits))
 }
 
-/// The kept value, or what its duplicate receives instead.
+/// Returns the kept value, or the refusal that its duplicate receives instead.
 fn value<T: DeserializeOwned>(payload: Option<&Bytes>) -> Result<T, Refusal> {
     let json = payload.and_then(|payload| json_of(payload)).ok_or(Refusal::ResponseNotRetained)?;
     serde_json::from_slice(json).map_err(|_| Refusal::ResponseNotRetained)

@@ -2,25 +2,25 @@ use crate::value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settleme
 
 use super::{Finished, Store, StoreFuture};
 
-/// What those who run a store can do with it: look, reconcile, clean up.
+/// Operations for those who run a store: inspect, reconcile, clean up.
 ///
-/// Nothing here is on a request's path. The rules of [`Store`] hold for these verbs too.
-/// A [`Reconciler`](crate::Reconciler) puts them to use.
+/// No request calls them. The rules of [`Store`] hold for these methods too. A [`Reconciler`](crate::Reconciler) uses
+/// them.
 pub trait StoreAdmin: Store {
-    /// Reads the record of `key`.
+    /// Returns the record of `key`.
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>>;
 
     /// Lists records of this namespace, a page at a time.
     ///
-    /// A page has about `limit` entries, possibly none though more pages follow. A record that is there from the first
+    /// A page has about `limit` entries, possibly none even if more pages follow. A record that exists from the first
     /// page to the last is listed at least once.
     fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page>;
 
-    /// Settles an abandoned record in its runner's place.
+    /// Settles an abandoned record on behalf of its runner.
     ///
-    /// It has to be running under `seen` and lapsed; from then on it is the settlement's claimant's, so that the
-    /// runner, if it comes back, hears that it lost. Repeating it with the same settlement says that it is done already.
-    /// Anything else is refused.
+    /// The record has to be running under `seen` with a lapsed lease. From then on it belongs to the settlement's
+    /// claimant, so that the runner, if it comes back, sees that it has lost its claim. A repetition with the same
+    /// settlement returns [`AlreadyDone`](Finished::AlreadyDone). Anything else is refused.
     fn settle_as<'a>(
         &'a self,
         key: &'a RecordKey,
@@ -28,35 +28,36 @@ pub trait StoreAdmin: Store {
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished>;
 
-    /// Releases an abandoned record in its runner's place, so that the next try runs.
+    /// Releases an abandoned record on behalf of its runner, so that the next try runs.
     ///
     /// The same conditions hold as for [`settle_as`](Self::settle_as). A release that [undoes](Release::undo) is for an
-    /// operator who knows that nothing began.
+    /// operator who knows that the work never began.
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished>;
 
-    /// Removes the record of `key`, whatever its state; says whether there was one.
+    /// Removes the record of `key`, whatever its state, and returns whether there was one.
     ///
-    /// If it was running, its runner has lost its claim, and the next request runs beside it.
+    /// If the record was running, its runner has lost its claim, and the next request runs at the same time.
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool>;
 
-    /// Removes up to `limit` records that have expired, of any namespace; says how many.
+    /// Removes up to `limit` expired records, of any namespace, and returns how many.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64>;
 
-    /// Counts the records of this namespace.
+    /// Returns how many records this namespace has, by state.
     fn stats(&self) -> StoreFuture<'_, Stats>;
 }
 
-/// Where the next page of [`StoreAdmin::list`] begins. Opaque, and good for the store that gave it.
+/// The position at which the next page of [`StoreAdmin::list`] begins. It is opaque, and valid for the store that
+/// returned it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor(Box<[u8]>);
 
 impl Cursor {
-    /// A cursor of a store's own making.
+    /// Creates a cursor from a store's own bytes.
     pub fn from_bytes(bytes: impl Into<Box<[u8]>>) -> Self {
         Self(bytes.into())
     }
 
-    /// What the store made it of.
+    /// Returns the bytes that the store created it from.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -69,29 +70,29 @@ impl Cursor {
 pub struct Page {
     /// The records.
     pub entries: Vec<Entry>,
-    /// Where the next page begins; `None` where this is the last.
+    /// Where the next page begins; `None` if this page is the last.
     pub next: Option<Cursor>,
 }
 
 impl Page {
-    /// A page of records.
+    /// Creates a page of records.
     #[must_use]
     pub fn new(entries: Vec<Entry>, next: Option<Cursor>) -> Self {
         Self { entries, next }
     }
 }
 
-/// How many records there are, by state.
+/// The number of records in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Tokens that nobody has claimed.
     pub issued: u64,
-    /// Running, with a lease that is alive.
+    /// Running, with a lease that has not lapsed.
     pub running: u64,
     /// Running, with a lease that has lapsed.
     pub abandoned: u64,
-    /// Settled, tombstones among them.
+    /// Settled, tombstones included.
     pub settled: u64,
     /// Released.
     pub released: u64,

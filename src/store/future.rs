@@ -7,9 +7,9 @@ use std::{
 
 use crate::value::StoreError;
 
-/// The answer of a [`Store`](super::Store) to come.
+/// The future of a [`Store`](super::Store)'s answer.
 ///
-/// A store that answers at once says [`ready`](Self::ready), which allocates nothing.
+/// A store that answers at once uses [`ready`](Self::ready), which does not allocate.
 #[must_use = "futures do nothing unless polled"]
 pub struct StoreFuture<'a, T>(Inner<'a, T>);
 
@@ -19,12 +19,12 @@ enum Inner<'a, T> {
 }
 
 impl<'a, T> StoreFuture<'a, T> {
-    /// An answer that is there.
+    /// Creates a future that is ready with an answer.
     pub fn ready(answer: Result<T, StoreError>) -> Self {
         Self(Inner::Ready(Some(answer)))
     }
 
-    /// An answer that a future gives.
+    /// Creates a future from another one, whose output is the answer.
     pub fn new(answer: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Self {
         Self(Inner::Boxed(Box::pin(answer)))
     }
@@ -35,7 +35,7 @@ impl<T: Unpin> Future for StoreFuture<'_, T> {
 
     /// # Panics
     ///
-    /// Panics if it is polled after it was ready.
+    /// Panics if the future is polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.get_mut().0 {
             Inner::Ready(answer) => match answer.take() {

@@ -1,9 +1,9 @@
-//! Stores: may this request run, and what was said?
+//! Stores: they decide whether a request may run, and keep the answers.
 //!
-//! [`Store`] is what the layers use; [`StoreAdmin`] is for those who run them. A store knows no HTTP: what it keeps are
-//! opaque bytes.
+//! [`Store`] is the interface that the layers use; [`StoreAdmin`] is for operators. A store knows nothing of HTTP: it
+//! keeps opaque bytes.
 //!
-//! Whoever writes a store finds the rules at [`Store`], and a suite that checks them in the feature `testing`.
+//! The rules for an implementation are at [`Store`]; the feature `testing` has a test suite that checks them.
 
 mod cached;
 mod future;
@@ -58,27 +58,28 @@ pub use self::{
     transaction::{Committed, Entered, FailedAttempt, Transaction, TransactionSlot, TransactionalStore},
 };
 
-/// Where records are kept.
+/// A place where records are kept.
 ///
 /// # Contract
 ///
-/// - Each verb is one atomic step: two calls on one key take effect one after the other, wherever they come from.
-/// - Time is the store's own clock, in milliseconds. Expiry is checked when a record is read: what has expired is not
-///   there, removed or not.
-/// - A record that is issued, running or settled is never dropped before its time. A store that has no room says
-///   [`Full`](crate::StoreErrorKind::Full). One that cannot keep an answer because of its size says
-///   [`TooLarge`](crate::StoreErrorKind::TooLarge), and takes a tombstone in its place.
-/// - [`judge`] decides about every claim. A store does not decide by itself.
-/// - What was granted, settled or released stays so when the caller never hears of it: a future that is dropped may
-///   have taken effect. Calls may be repeated; the claimant tells its own earlier call from a stranger's.
-/// - A copy of a claim that arrives late, after the claim was released, is [`Withdrawn`](Claimed::Withdrawn) as long as the
-///   record names its claimant. If another claim was granted in between, or the record is gone (expired, forgotten, or
-///   undone), the copy is a claim like any other and may be granted, though nobody runs it: the key is held for a lease, and
-///   if it is to run at most once, its outcome is unknown from then on. So nothing between a store and its server may keep
-///   copies of a claim and send them later.
-/// - Keys of two namespaces never meet.
+/// - Each method is one atomic step: two calls on one key take effect one after the other, wherever they come from.
+/// - Time is the store's own clock, in milliseconds. Expiry is checked when a record is read: an expired record counts
+///   as absent, whether it has been removed or not.
+/// - A record that is issued, running or settled is never dropped before its time. A store that has no room returns
+///   [`Full`](crate::StoreErrorKind::Full). A store that cannot keep an answer because of its size returns
+///   [`TooLarge`](crate::StoreErrorKind::TooLarge), and accepts a tombstone in its place.
+/// - [`judge`] decides about every claim. A store makes no decision of its own.
+/// - What was granted, settled or released stays so even if the caller never receives the result: a future that is
+///   dropped may have taken effect. Calls may be repeated; the claimant distinguishes a caller's own earlier call from
+///   somebody else's.
+/// - A copy of a claim that arrives late, after the claim was released, is answered with
+///   [`Withdrawn`](Claimed::Withdrawn) as long as the record names its claimant. If another claim was granted in
+///   between, or the record is gone (expired, forgotten, or undone), the copy is treated as a new claim and may be
+///   granted, though nobody runs it: the key is then held for a lease, and if it is to run at most once, its outcome is
+///   unknown from then on. So nothing between a store and its server may keep copies of a claim and send them later.
+/// - Keys of two namespaces never collide.
 ///
-/// There are no default bodies, on purpose: a wrapper that forgets a verb must not compile.
+/// The methods have no default bodies on purpose: a wrapper that forgets one must not compile.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store",
     label = "not a store",
@@ -86,42 +87,44 @@ pub use self::{
             `PostgresStore`, `MySqlStore` and `SqliteStore`; one that is chosen at run time is an `Arc<dyn Store>`"
 )]
 pub trait Store: Send + Sync + 'static {
-    /// Puts an issued record under `key`, unless a record is there.
+    /// Inserts an issued record under `key`, unless a record is there.
     ///
-    /// It lives for [`Issue::lifetime`]; claiming it does not prolong that, and releasing it brings it back with its
-    /// first expiry.
+    /// The record lives for [`Issue::lifetime`]. A claim does not prolong that, and a release restores its first
+    /// expiry.
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued>;
 
-    /// Asks to run the operation of `key`.
+    /// Claims the right to run the operation of `key`.
     ///
-    /// Granted, the record is running under the claim's claimant: the attempt is one higher than before (1 if there
-    /// was no record), the lease lapses after [`Claim::lease`] and the record is gone after the longer of that and
-    /// [`Claim::horizon`], each from now on. Not granted, the record stays as it was.
+    /// If the claim is granted, the record is running under the claim's claimant: the attempt is one higher than before
+    /// (1 if there was no record), the lease lapses after [`Claim::lease`], and the record expires after the longer of
+    /// that and [`Claim::horizon`], each counted from now. If the claim is not granted, the record stays as it was.
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed>;
 
-    /// Prolongs a running claim: lease and horizon count from now on. Nothing else of the record changes.
+    /// Renews a running claim: lease and horizon count from now on. Nothing else of the record changes.
     ///
-    /// A claimant that still matches may renew however late it comes; only a takeover makes it late.
+    /// A claimant that the record still names may renew at any time, even after its lease has lapsed; it is too late
+    /// only once another claim has taken over.
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed>;
 
     /// Ends a running claim with an answer. Everything else that the claim has left in the record stays.
     ///
-    /// A claimant that has settled already is told so, and what it settled with first stays.
+    /// A claimant that has settled already receives [`AlreadyDone`](Finished::AlreadyDone), and its first settlement
+    /// stays.
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished>;
 
-    /// Ends a running claim without an answer. Attempt, caller and origin stay, for [`Release::keep`]; a token is issued
-    /// again, with the expiry that it had.
+    /// Ends a running claim without an answer. Attempt, caller and origin are kept for [`Release::keep`]; a token
+    /// becomes issued again, with the expiry that it had.
     ///
-    /// With [`Release::undo`] the record becomes what it was before the claim. If it began with the claim and is no token's,
-    /// there is no record then. Otherwise it is released or issued again with one attempt less, and without a caller if the
-    /// claim brought it. A token that nobody else has claimed has no origin then.
+    /// With [`Release::undo`] the record becomes what it was before the claim. If the record began with the claim and
+    /// belongs to no token, it is removed. Otherwise it becomes released or issued again with one attempt less, and
+    /// without a caller if the claim brought the caller. A token that nobody else has claimed then has no origin.
     ///
-    /// A claimant that has released already is told so as long as the record is there; whether it undid its claim makes no
-    /// difference.
+    /// A claimant that has released already receives [`AlreadyDone`](Finished::AlreadyDone) as long as the record is
+    /// there; whether it undid its claim makes no difference.
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished>;
 
-    /// Resolves when the record of `key` is no longer running under `holder`, or after `within`.
+    /// Resolves once the record of `key` is no longer running under `holder`, or after `within` at the latest.
     ///
-    /// A change that happened before this was called counts. A renewal is no change, nor is a lease that lapses.
+    /// A change that happened before the call counts. Neither a renewal nor a lease that lapses is a change.
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()>;
 }

@@ -8,9 +8,9 @@ use crate::value::{Claimant, Granted, Mismatch, Origin, Record, Unseen, Verdict}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Issued {
-    /// It is issued.
+    /// The record is issued.
     Done,
-    /// A record is there under this key; it was left as it is.
+    /// A record exists under this key; it was left as it is.
     Exists,
 }
 
@@ -20,33 +20,33 @@ pub enum Issued {
 pub enum Claimed {
     /// The request may run.
     Granted(Granted),
-    /// Another request runs.
+    /// Another request is running.
     Running {
-        /// Whose claim it is.
+        /// The claimant of the running request.
         holder: Claimant,
-        /// What is left of its lease; more than zero.
+        /// The rest of its lease; more than zero.
         left: Duration,
     },
-    /// The operation has ended: what was kept of its answer, `None` for a tombstone, and what its first claim brought.
+    /// The operation has ended: the kept answer (`None` for a tombstone), and the origin that its first claim brought.
     Settled(Option<Bytes>, Origin),
-    /// The record is of another request or another caller.
+    /// The record belongs to another request or another caller.
     Mismatch(Mismatch),
-    /// The record was written by a later version of this crate, or made with a secret that is not at hand: nobody can tell
-    /// whose it is and what it stands for.
+    /// The record was written by a later version of this crate, or created with a secret that is not available: it is
+    /// unknown whose it is and what it stands for.
     Incompatible,
     /// A claim that must not be taken over has lapsed.
     OutcomeUnknown,
-    /// This very claim was granted and released before: it is a late copy.
+    /// This same claim was granted and released before: the call is a late copy.
     Withdrawn,
-    /// The record should have been issued, and is not there.
+    /// The record should have been issued, but does not exist.
     NotIssued,
-    /// The record was issued for another purpose or principal, or is none that was issued.
+    /// The record was issued for another purpose or principal, or was never issued.
     Foreign,
 }
 
 impl Claimed {
-    /// Makes the outcome of a verdict. A [`Verdict::Grant`] has been written by then; `payload` gives the kept answer of a
-    /// settled record.
+    /// Converts a verdict to the outcome of a claim. A [`Verdict::Grant`] has to be written already; `payload` returns
+    /// the kept answer of a settled record.
     pub fn from_verdict(verdict: Verdict, payload: impl FnOnce() -> Option<Bytes>) -> Self {
         match verdict {
             Verdict::Grant(granted) | Verdict::Granted(granted) => Self::Granted(granted),
@@ -86,9 +86,9 @@ impl fmt::Debug for Claimed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Renewed {
-    /// The claim is prolonged.
+    /// The claim is renewed.
     Done,
-    /// The record is gone, ended, or another's.
+    /// The record is gone, has ended, or belongs to another claimant.
     Lost,
 }
 
@@ -96,10 +96,10 @@ pub enum Renewed {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Finished {
-    /// It is done.
+    /// The claim has ended as asked.
     Done,
     /// The same claimant did the same before.
     AlreadyDone,
-    /// Nothing was changed: the record that is there is another's, or ended otherwise, or there is none.
+    /// Nothing was changed: the record belongs to another claimant, has ended in another way, or does not exist.
     Refused(Option<Box<Record>>),
 }

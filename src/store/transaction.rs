@@ -5,21 +5,22 @@ use bytes::Bytes;
 
 use crate::value::{Claim, RecordKey, Settlement, StoreError, Unseen};
 
-/// A store that can claim in a transaction in which the work is done too, so that both are kept or neither is.
+/// A store that can claim in the transaction in which the work is done, so that both are committed or neither is.
 ///
-/// The SQL stores are such; see [`IdempotencyLayer::transactional`](crate::IdempotencyLayer::transactional).
+/// The SQL stores implement it; see [`IdempotencyLayer::transactional`](crate::IdempotencyLayer::transactional).
 ///
 /// # Contract
 ///
 /// - [`enter`](Self::enter) begins a transaction and writes a running record in it, without waiting for a lock. Of any
-///   number of racers one at most gets a transaction; the others hear at once that it runs.
-/// - What others can see is answered from: nobody hears that a key runs whose record is settled, however many ask for it
-///   at the same moment.
-/// - Nobody else sees the record before [`commit`](Transaction::commit). If the transaction ends otherwise, by
-///   whatever way, there is no record and no effect.
-/// - [`record_failure`](Self::record_failure) is one statement outside any transaction. It changes nothing that runs or is
-///   settled, and nothing that says of a later attempt.
-/// - A record that is committed by hand and has no answer is one whose outcome is unknown once its lease is over.
+///   number of concurrent callers at most one gets a transaction; the others receive [`Running`](Claimed::Running) at
+///   once.
+/// - A committed record is always read first: no caller receives [`Running`](Claimed::Running) for a key whose record
+///   is settled, however many ask for it at the same moment.
+/// - Nobody else sees the record before [`commit`](Transaction::commit). If the transaction ends in any other way,
+///   there is no record and no effect.
+/// - [`record_failure`](Self::record_failure) is one statement outside any transaction. It changes no record that is
+///   running or settled, and no record of a later attempt.
+/// - If a handler commits the record by itself, without an answer, its outcome is unknown once its lease has lapsed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot claim in a transaction of a database",
     label = "not a store in an SQL database",
@@ -29,17 +30,18 @@ use crate::value::{Claim, RecordKey, Settlement, StoreError, Unseen};
 pub trait TransactionalStore: Store {
     /// Claims `key` in a new transaction, if it can be claimed.
     ///
-    /// Dropped half-way, what was begun is rolled back. The claim's lease bounds how long the transaction may be idle,
-    /// if the database can see to that.
+    /// If the future is dropped, the transaction that it has begun is rolled back. The claim's lease bounds how long
+    /// the transaction may be idle, if the database can enforce that.
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered>;
 
-    /// Resolves when a claim of `key` that runs may have ended, after `within` at the latest.
+    /// Resolves once a running claim of `key` may have ended, after `within` at the latest.
     fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()>;
 
-    /// Records an attempt whose transaction was rolled back, so that the next one is told how many there were, or that
-    /// there is none.
+    /// Records an attempt whose transaction was rolled back, so that the next request learns how many there were, or
+    /// that no further attempt is made.
     ///
-    /// Done twice, it comes to the same. Dropped half-way, the attempt may or may not be recorded.
+    /// A second call with the same arguments changes nothing. If the future is dropped, the attempt may or may not be
+    /// recorded.
     fn record_failure<'a>(
         &'a self,
         key: &'a RecordKey,
@@ -48,20 +50,21 @@ pub trait TransactionalStore: Store {
     ) -> StoreFuture<'a, ()>;
 }
 
-/// What [`TransactionalStore::record_failure`] records of an attempt whose transaction was rolled back.
+/// An attempt whose transaction was rolled back, for [`TransactionalStore::record_failure`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FailedAttempt {
-    /// What its claim was granted with: which attempt it was, and who began the operation.
+    /// The grant of its claim: which attempt it was, and who began the operation.
     pub granted: Granted,
-    /// The record is settled with this, and no other attempt runs. `None` leaves a released record: the next attempt runs.
+    /// The payload that settles the record, so that no other attempt runs. `None` leaves a released record: the next
+    /// attempt runs.
     pub payload: Option<Bytes>,
-    /// How long the record is kept from now on.
+    /// How long the record is kept, from now on.
     pub keep: Duration,
 }
 
 impl FailedAttempt {
-    /// An attempt that failed.
+    /// Creates a failed attempt.
     #[must_use]
     pub fn new(granted: Granted, payload: Option<Bytes>, keep: Duration) -> Self {
         Self { granted, payload, keep }
@@ -81,24 +84,24 @@ impl fmt::Debug for FailedAttempt {
 /// The outcome of [`TransactionalStore::enter`].
 #[non_exhaustive]
 pub enum Entered {
-    /// The claim is granted, and written in this transaction.
+    /// The claim was granted, and is written in this transaction.
     Granted(Granted, Box<dyn Transaction>),
-    /// There is no transaction, and this is why; never [`Claimed::Granted`].
+    /// There is no transaction, for this reason; it is never [`Claimed::Granted`].
     Refused(Claimed),
 }
 
-/// A transaction that a claim was written in. Dropped, it is rolled back.
+/// A transaction in which a claim was written. If it is dropped, it is rolled back.
 pub trait Transaction: Send {
-    /// Where the work finds it.
+    /// Returns the slot from which the work takes the transaction.
     fn slot(&self) -> TransactionSlot;
 
     /// Settles the claim in the transaction and commits it.
     ///
-    /// An error means that it cannot be known whether the commit took effect, or that the database was not to be
-    /// reached; whatever holds, the record tells it later.
+    /// An error means that the database could not be reached, or that it is unknown whether the commit took effect; the
+    /// record shows it later.
     fn commit(self: Box<Self>, settlement: Settlement) -> StoreFuture<'static, Committed>;
 
-    /// Rolls it back, the claim too.
+    /// Rolls the transaction back, including the claim.
     fn roll_back(self: Box<Self>) -> StoreFuture<'static, ()>;
 }
 
@@ -106,25 +109,25 @@ pub trait Transaction: Send {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Committed {
-    /// The effect and the record are there.
+    /// The effect and the record are committed.
     Done,
-    /// Neither is: the work has kept the transaction, ended it by itself, or broken it.
+    /// Neither is committed: the work has kept the transaction, ended it by itself, or broken it.
     RolledBack(StoreError),
 }
 
-/// Where work that runs in a transaction takes it from; see `Operation::transaction`.
+/// The slot from which work that runs in a transaction takes it; see `Operation::transaction`.
 ///
-/// It is handed over as what it is: `Tx::take` of an SQL store knows it again. Clones are the same place.
+/// Its type is erased: `Tx::take` of an SQL store recognises its own. Clones refer to the same slot.
 #[derive(Clone)]
 pub struct TransactionSlot(Arc<dyn Any + Send + Sync>);
 
 impl TransactionSlot {
-    /// A place that holds a store's own idea of a transaction.
+    /// Creates a slot that holds a store's own type of transaction.
     pub fn new(place: Arc<impl Any + Send + Sync>) -> Self {
         Self(place)
     }
 
-    /// What it holds, if it is a `T`.
+    /// Returns what the slot holds, if it is a `T`.
     #[must_use]
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.clone().downcast().ok()

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// A clock that stands still until it is turned.
+/// A clock that stands still until it is advanced.
 ///
 /// It begins at the same time in every test, and its clones are the same clock.
 ///
@@ -26,13 +26,13 @@ impl ManualClock {
     /// 2025-01-01T00:00:00Z
     const BEGIN: u64 = 1_735_689_600_000;
 
-    /// A clock that stands at the beginning of the year 2025.
+    /// Creates a clock that stands at the beginning of the year 2025.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(AtomicU64::new(Self::BEGIN)))
     }
 
-    /// Turns the clock. What is less than a millisecond is dropped.
+    /// Advances the clock. Anything less than a millisecond is dropped.
     pub fn advance(&self, time: Duration) {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let later = |now: u64| Some(now.saturating_add(millis));
@@ -40,7 +40,7 @@ impl ManualClock {
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, later);
     }
 
-    /// Milliseconds since the beginning of 1970.
+    /// Returns the milliseconds since the beginning of 1970.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.0.load(Ordering::SeqCst)

@@ -1,8 +1,8 @@
 //! For tests: a conformance suite for stores, a store with scripted faults, a manual clock.
 //!
-//! - Who writes a store runs the [`suite`] against it.
-//! - Who wants to see how their routes behave when the store does not puts a [`FaultyStore`] under the layer.
-//! - Who does not want to wait for a lease to lapse turns a [`ManualClock`].
+//! - To test a store of your own, run the [`suite`] against it.
+//! - To see how routes behave when the store fails, put a [`FaultyStore`] under the layer.
+//! - To let a lease lapse without waiting, advance a [`ManualClock`].
 
 mod clock;
 mod faulty;

@@ -5,14 +5,15 @@ use super::TokenLayer;
 use crate::exchange::{IssueError, TokenIssuer};
 
 impl TokenLayer {
-    /// A route that issues tokens of this purpose to whoever asks with `GET`: JSON, with `Cache-Control: no-store`.
+    /// Returns a route that issues tokens of this purpose to whoever requests it with `GET`, as JSON with
+    /// `Cache-Control: no-store`.
     ///
     /// ```json
     /// {"token": "…", "expires_in": 300}
     /// ```
     ///
-    /// `expires_in` is in seconds. The principal is that of the request, as it is for those that spend a token. A page of
-    /// another origin cannot read it, as long as no CORS layer allows that.
+    /// `expires_in` is in seconds. The principal is that of the request, as it is for requests that spend a token. A
+    /// page of another origin cannot read the answer unless a CORS layer allows that.
     ///
     /// ```
     /// use axum::{Router, body::{Body, to_bytes}, http::Request, routing::post};

@@ -1,4 +1,4 @@
-//! What a layer leaves alone.
+//! Requests that the layer leaves out.
 
 use http::request::Parts;
 
@@ -7,8 +7,8 @@ use super::TokenLayer;
 impl TokenLayer {
     /// Switches the layer off: every request reaches the inner service, with a token or without. Default: `false`.
     ///
-    /// This is how a configuration decides whether a form is protected; the type of the service stays the same. A handler
-    /// that issues tokens goes on to issue them, so that pages look the same, and [`verify`](Self::verify) goes on to verify.
+    /// With this setting, a configuration can decide whether a form is protected; the type of the service stays the
+    /// same. A handler still issues tokens, so that pages look the same, and [`verify`](Self::verify) still verifies.
     ///
     /// ```
     /// use axum::{Router, body::Body, http::Request, routing::post};
@@ -31,16 +31,16 @@ impl TokenLayer {
         self.with(|exchange| exchange.disabled = disabled)
     }
 
-    /// Leaves these routes out: their requests reach the inner service without a look at a token. See
+    /// Leaves these routes out: their requests reach the inner service without a check of a token. See
     /// [`IdempotencyLayer::skip_routes`](crate::IdempotencyLayer::skip_routes) for how a route is named.
     pub fn skip_routes<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         self.with(|exchange| names.into_iter().for_each(|name| exchange.exceptions.add_route(name.into())))
     }
 
-    /// Leaves requests out: those whose head fulfils `condition` reach the inner service without a look at a token.
+    /// Leaves requests out: those whose head fulfils `condition` reach the inner service without a check of a token.
     ///
-    /// It is asked for requests of the [methods](Self::methods) that ask for a token only. Several calls add up: one
-    /// condition that holds is enough.
+    /// The condition is checked only for requests of the [methods](Self::methods) that require a token. Several calls
+    /// add up: a request is left out if one of the conditions holds.
     pub fn skip_if(self, condition: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
         self.with(|exchange| exchange.exceptions.add_condition(condition))
     }

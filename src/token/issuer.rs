@@ -14,15 +14,15 @@ use crate::{
     value::SigningKeys,
 };
 
-/// Issues tokens, and makes the layers that ask for them: one token, one operation.
+/// The issuer of tokens and the source of the layers that require them: one token, one operation.
 ///
-/// A page asks for a token, its form brings it along, and the first submission spends it. A second one, by a double click
-/// or the Back button, is refused, or gets the first one's answer. A submission that fails gives the token back, so that
-/// the corrected form can be sent.
+/// A page requests a token, its form contains the token, and the first submission spends the token. A second
+/// submission, by a double click or the Back button, is refused, or receives the first one's answer. A submission that
+/// fails releases the token, so that the corrected form can be sent.
 ///
-/// A token is 32 random bytes of the operating system's, as text. The store sees only its SHA-256. It is bound to a
-/// purpose and, if there is one, to a principal: what was issued for one action or to one user is of no use for
-/// another, and a stranger's try does not spend it. What was never issued is never accepted.
+/// A token is 32 random bytes from the operating system, as text. The store sees only its SHA-256. A token is bound to
+/// a purpose and, if there is one, to a principal: a token for one action or one user is not valid for another, and
+/// another user's try does not spend it. A value that was never issued is never accepted.
 ///
 /// ```
 /// use axum::{Router, body::Body, http::{Request, StatusCode}, routing::post};
@@ -44,15 +44,15 @@ use crate::{
 /// # }
 /// ```
 ///
-/// This is no protection against forged requests (CSRF): that asks whether the *session* meant the request, this whether
-/// it was made before. A form may need both.
+/// A token does not protect against forged requests (CSRF). CSRF protection checks whether the *session* meant the
+/// request; a token checks whether the request was made before. A form may need both.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     issuer: Issuer,
 }
 
 impl Tokens {
-    /// Tokens whose records are in `store`, good for five minutes.
+    /// Creates an issuer whose tokens have their records in `store` and are valid for five minutes.
     pub fn new(store: impl Store) -> Self {
         Self {
             issuer: Issuer {
@@ -64,14 +64,16 @@ impl Tokens {
         }
     }
 
-    /// Tokens that are signed, good for five minutes. Nothing is in `store` until one is spent.
+    /// Creates an issuer of signed tokens that are valid for five minutes. `store` has no record of a token until it is
+    /// spent.
     ///
-    /// However many are issued, the store does not grow. A token is good on every process that has these `keys` and the
-    /// same store. Whether it has expired is decided by the clock of the process that is asked, right before the token is
-    /// claimed; a clock that is set back goes on for tokens as if it had not been, until the process ends. Once it is spent, that is
-    /// remembered for the rest of its life and the [clock skew](Self::clock_skew), whatever
-    /// [retention](TokenLayer::retention) the layer has: shorter, it could be spent again; longer, it would be of no use.
-    /// A used token is 409 `token-used` for as long as it would have been good, and 403 `token-invalid` after that.
+    /// The store does not grow with the number of issued tokens. A token is valid on every process that has these
+    /// `keys` and the same store. The process that receives a token decides by its own clock, right before the claim,
+    /// whether the token has expired. If that clock is set back, tokens expire as if it had not been, until the process
+    /// ends. A spent token is remembered for the rest of its lifetime and the [clock skew](Self::clock_skew), whatever
+    /// [retention](TokenLayer::retention) the layer has: with a shorter time it could be spent again, and a longer time
+    /// would be of no use. A used token receives 409 `token-used` for as long as it would have been valid, and 403
+    /// `token-invalid` after that.
     ///
     /// ```
     /// use tower_idempotency::{MemoryStore, SigningKeys, Tokens};
@@ -94,7 +96,7 @@ impl Tokens {
         tokens
     }
 
-    /// How long a token is good for. Default: five minutes.
+    /// Sets how long a token is valid. Default: five minutes.
     ///
     /// # Panics
     ///
@@ -107,7 +109,7 @@ impl Tokens {
         self
     }
 
-    /// How long the store may take to issue one. Default: 5 seconds.
+    /// Sets how long the store may take to issue a token. Default: 5 seconds.
     ///
     /// # Panics
     ///
@@ -120,10 +122,10 @@ impl Tokens {
         self
     }
 
-    /// The most by which the clocks of two processes may differ, for signed tokens. Default: one minute.
+    /// Sets by how much the clocks of two processes may differ, for signed tokens. Default: one minute.
     ///
-    /// A spent token is remembered for so much longer than it is good, and for half a minute longer at least. Where clocks differ by more, a process whose clock
-    /// is behind could accept it once more.
+    /// A spent token is remembered for this much longer than it is valid, and for at least half a minute longer. If
+    /// clocks differ by more, a process whose clock is behind could accept the token once more.
     #[cfg(feature = "signed-tokens")]
     #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
     #[must_use]
@@ -131,10 +133,10 @@ impl Tokens {
         self.with_signer(|signer| signer.skew = skew)
     }
 
-    /// The clock by which signed tokens expire. Default: [`SystemTime::now`]. This is for tests.
+    /// Sets the clock by which signed tokens expire. Default: [`SystemTime::now`]. This is for tests.
     ///
-    /// If it is set back, tokens go by what it showed before and by what Tokio's time has advanced since, as with the system's
-    /// clock.
+    /// If the clock is set back, tokens expire by the time that it showed before, plus the time by which Tokio's clock
+    /// has advanced since, as with the system's clock.
     #[cfg(feature = "signed-tokens")]
     #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
     #[must_use]
@@ -150,14 +152,15 @@ impl Tokens {
 
     /// Issues a token for a purpose, and to a principal if there is one.
     ///
-    /// A token without a principal serves requests without one. However many are issued, each is good by itself: three
-    /// tabs have three. The answer that carries it should be sent with `Cache-Control: no-store`; behind the layer,
-    /// [`TokenIssuer`](crate::TokenIssuer) sees to that, and to purpose and principal.
+    /// A token without a principal is valid for requests without one. Each issued token is valid by itself: three tabs
+    /// have three tokens. Send the answer that contains a token with `Cache-Control: no-store`; behind the layer,
+    /// [`TokenIssuer`](crate::TokenIssuer) sets that header, the purpose and the principal.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store fails or is full, and one of the kind [`Invalid`](crate::StoreErrorKind::Invalid) if
-    /// purpose or principal is blank or has a control character in it. A signed token needs no store.
+    /// Returns an error if the store fails or is full. Returns an error of the kind
+    /// [`Invalid`](crate::StoreErrorKind::Invalid) if the purpose or the principal is blank or contains a control
+    /// character. A signed token needs no store.
     ///
     /// # Panics
     ///
@@ -166,11 +169,11 @@ impl Tokens {
         self.issuer.issue(purpose, principal).await
     }
 
-    /// A layer that asks for a token of this purpose.
+    /// Creates a layer that requires a token of this purpose.
     ///
     /// # Panics
     ///
-    /// Panics if `purpose` is blank or has a control character in it.
+    /// Panics if `purpose` is blank or contains a control character.
     #[track_caller]
     pub fn layer(&self, purpose: impl Into<Arc<str>>) -> TokenLayer {
         let purpose = purpose.into();

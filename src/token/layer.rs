@@ -14,7 +14,8 @@ use crate::{
     value::{Observer, OnDuplicate, Policy, Secret, nonzero},
 };
 
-/// Asks for a token that was issued for this, and lets each be used once. Made by [`Tokens::layer`](super::Tokens::layer).
+/// A layer that requires a token of its purpose, and accepts each token once. Created by
+/// [`Tokens::layer`](super::Tokens::layer).
 ///
 /// | the token | answer |
 /// | --- | --- |
@@ -23,27 +24,29 @@ use crate::{
 /// | is in use | 409 `request-in-progress` |
 /// | was used | 409 `token-used`, or the first answer: [`on_duplicate`](Self::on_duplicate) |
 ///
-/// The answer to a token that has expired brings a new one, in the header that tokens are in, and is sent `no-store`: to a
-/// signed token that was issued for this, and, as the store does not say what has expired, to whatever looks like a stored
-/// one if the request has a [principal](Self::principal). It is for the form that is shown again. The operation may have
-/// been done with the old one, so let the user decide, and send nothing again by a script.
+/// The answer to an expired token contains a new one, in the header for tokens, and is sent `no-store`. A signed token
+/// is replaced if it was issued for this purpose and principal. The store does not know which tokens have expired, so
+/// every value in the form of a stored token is replaced if the request has a [principal](Self::principal). The new
+/// token is for the form that is shown again. The operation may have been done with the old token, so let the user
+/// decide, and do not send anything again by a script.
 ///
-/// A token in the header is looked at first, and then the body reaches the handler as it comes, however large, as long as
-/// duplicates are refused. Otherwise the body is read first, up to its [limit](Self::request_limit). A body that breaks after
-/// its token was claimed is a failure, whatever the handler answers, and gives the token back.
+/// A token in the header is checked first. If duplicates are refused, the body then reaches the handler as it arrives,
+/// of any size. Otherwise the body is read first, up to its [limit](Self::request_limit). If a body breaks after its
+/// token was claimed, the request has failed, whatever the handler answers, and the token is released.
 ///
-/// An answer of 401, 407 or 429 undoes the attempt: the token is as good as if it had not been sent.
+/// An answer of 401, 407 or 429 undoes the attempt: the token is valid as if it had not been sent.
 ///
-/// Requests of other [methods](Self::methods) reach the inner service untouched; a handler behind the layer, whatever its
-/// method, can issue tokens with the [`TokenIssuer`](crate::TokenIssuer).
+/// Requests of other [methods](Self::methods) reach the inner service untouched. A handler behind the layer can issue
+/// tokens with the [`TokenIssuer`](crate::TokenIssuer) for a request of any method.
 ///
-/// What an [`IdempotencyLayer`](crate::IdempotencyLayer) can be told, this layer can be told too, except for what the token
-/// itself says (key, scope, route) and for what would let a request through that has no good one (`optional`, `fail_open`).
+/// This layer has the settings of an [`IdempotencyLayer`](crate::IdempotencyLayer), except those that the token itself
+/// defines (key, scope, route) and those that would let a request without a valid token through (`optional`,
+/// `fail_open`).
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct TokenLayer {
     pub(super) exchange: Arc<Exchange>,
-    /// What is compared if a duplicate is not refused.
+    /// The fingerprint that is compared if duplicates are not refused.
     compared: FingerprintExtractor,
 }
 
@@ -67,20 +70,20 @@ impl TokenLayer {
         Self { exchange: Arc::new(exchange), compared: fingerprint::bytes() }
     }
 
-    /// Whom a token has to have been issued to. Default: to nobody.
+    /// Sets to whom a token must have been issued. Default: to nobody.
     ///
-    /// If the [scope is optional](crate::scope::ScopeExtractor::optional), a token that was issued to nobody serves requests without
-    /// a principal, and only those.
+    /// If the [scope is optional](crate::scope::ScopeExtractor::optional), a token that was issued to nobody is valid
+    /// for requests without a principal, and only for those.
     pub fn principal(self, principal: impl IntoScopeExtractor) -> Self {
         let principal = principal.into_scope_extractor();
         self.with(|exchange| exchange.scoping = Scoping::Scope(principal))
     }
 
-    /// The header that a token can be in. Default: `X-Submit-Token`.
+    /// Sets the header that a token can be in. Default: `X-Submit-Token`.
     ///
     /// # Panics
     ///
-    /// Panics if `name` is no header name.
+    /// Panics if `name` is not a header name.
     #[track_caller]
     pub fn header(self, name: &str) -> Self {
         let key = key::header(name);
@@ -88,18 +91,19 @@ impl TokenLayer {
         self.with_rule(|rule| rule.header = header).with(|exchange| exchange.key = key)
     }
 
-    /// The form field that a token can be in. Default: `_token`.
+    /// Sets the form field that a token can be in. Default: `_token`.
     ///
-    /// A `multipart/form-data` body is looked into with the feature `form`; without it, a token there counts as missing.
+    /// With the feature `form`, a `multipart/form-data` body is searched for a token too. Without the feature, a token
+    /// in such a body counts as missing.
     pub fn field(self, name: &str) -> Self {
         self.with_rule(|rule| rule.field = key::field(name))
     }
 
-    /// Uploads stream: a `multipart/form-data` body is read only as far as the token, and no further than `bytes`.
+    /// Streams uploads: a `multipart/form-data` body is read only as far as the token, and no further than `bytes`.
     ///
-    /// The body reaches the handler as it came, the part with the token too. The field has to be in front of the files in
-    /// the form; behind `bytes` it counts as missing. Of two such fields the first counts. The token is claimed before the
-    /// body is there, as it is with a token in the header, and only where duplicates are refused.
+    /// The body reaches the handler unchanged, including the part with the token. In the form, the field has to come
+    /// before the files; beyond `bytes` it counts as missing. Of two such fields the first counts. The token is claimed
+    /// before the body has arrived, as it is with a token in the header, and only if duplicates are refused.
     ///
     /// Default: the whole body is read first, up to its [limit](Self::request_limit).
     #[cfg(feature = "form")]
@@ -108,46 +112,48 @@ impl TokenLayer {
         self.with_rule(|rule| rule.prefix = Some(bytes))
     }
 
-    /// What counts as the same request if a duplicate is not refused; see [`on_duplicate`](Self::on_duplicate). Default:
-    /// [`fingerprint::bytes()`](crate::fingerprint::bytes).
+    /// Sets what counts as the same request if a duplicate is not refused; see [`on_duplicate`](Self::on_duplicate).
+    /// Default: [`fingerprint::bytes()`](crate::fingerprint::bytes).
     ///
-    /// Where duplicates are refused, nothing is compared.
+    /// If duplicates are refused, nothing is compared.
     pub fn fingerprint(self, fingerprint: impl IntoFingerprintExtractor) -> Self {
         Self { compared: fingerprint.into_fingerprint_extractor(), ..self }.comparing()
     }
 
-    /// A failed answer of the handler's carries a new token, in the header that tokens are in, and is sent `no-store`.
+    /// Adds a new token to each failed answer of the handler, in the header for tokens, and sends the answer
+    /// `no-store`.
     ///
-    /// The new token takes the place of the old one, so that there is never more than one to spend: the old one is not
-    /// given back, and whoever sends it again gets the failed answer again, new token included. A client that lost the
-    /// answer gets on by trying again; a page that a browser brought back does not order twice.
+    /// The new token replaces the old one, so that there is never more than one token to spend. The old token is not
+    /// released: a request with it receives the failed answer again, including the new token. So a client that lost the
+    /// answer can send the request again, and a page that a browser restored does not order twice.
     ///
-    /// The new token is made from the old one, so that it is not in the answer that is kept: the store does not see it
+    /// The new token is derived from the old one, so that it is not in the kept answer: the store does not see it
     /// either.
     ///
-    /// The new token is told once the failed answer is recorded. If the store does not record it, the client gets the answer
-    /// without a new token: its own is the one that is good.
+    /// The new token is sent once the failed answer is recorded. If the store does not record the answer, the client
+    /// receives it without a new token, and the client's own token stays valid.
     ///
-    /// An answer that is not held (a stream, or one over the response limit), a panic, a handler that
-    /// [discards](crate::Operation::discard) its answer, and a store that issues nothing give the old token back, as
-    /// without this. So do 401, 407 and 429 before anything [began](crate::Operation::began): they undo the attempt, and the
-    /// token that came is good as it is.
+    /// As without this setting, the old token is released after an answer that is not held (a stream, or one over the
+    /// response limit), after a panic, if the handler [discards](crate::Operation::discard) its answer, and if the
+    /// store issues no token. The same holds for 401, 407 and 429 before anything [began](crate::Operation::began):
+    /// they undo the attempt, and the token that was sent stays valid.
     pub fn replace_after_failure(self) -> Self {
         self.with_rule(|rule| rule.replaces = true)
     }
 
-    /// Which methods ask for a token. Default: `POST` and `PATCH`.
+    /// Sets which methods require a token. Default: `POST` and `PATCH`.
     ///
     /// # Panics
     ///
-    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them: their answers cannot be replayed.
+    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them, since their answers cannot be replayed, or if
+    /// there is no method at all.
     #[track_caller]
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         let methods = assert_replayable(methods);
         self.with(|exchange| exchange.methods = methods)
     }
 
-    /// How long a client may let a request body stand still; see
+    /// Sets how long a client may pause between two parts of a request body; see
     /// [`IdempotencyLayer::body_timeout`](crate::IdempotencyLayer::body_timeout).
     ///
     /// # Panics
@@ -159,15 +165,15 @@ impl TokenLayer {
         self.with(|exchange| exchange.body_timeout = timeout)
     }
 
-    /// How many bytes of bodies the duplicates that wait may hold in all; see
+    /// Sets how many bytes of request bodies the duplicates that wait may hold in total; see
     /// [`IdempotencyLayer::waiting_body_limit`](crate::IdempotencyLayer::waiting_body_limit).
     pub fn waiting_body_limit(self, bytes: usize) -> Self {
         self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
     }
 
-    /// Keeps the request body beside the record, as it came; see
-    /// [`IdempotencyLayer::keep_request`](crate::IdempotencyLayer::keep_request). The body is read first then, wherever the
-    /// token is.
+    /// Keeps the unchanged request body with the record; see
+    /// [`IdempotencyLayer::keep_request`](crate::IdempotencyLayer::keep_request). The body is then read first, wherever
+    /// the token is.
     pub fn keep_request(self) -> Self {
         self.with(|exchange| exchange.keep_request = true)
     }
@@ -183,7 +189,7 @@ impl TokenLayer {
         self.with(|exchange| exchange.headers.not.push(name))
     }
 
-    /// How long the store may take for an answer. Default: 5 seconds.
+    /// Sets how long the store may take to answer. Default: 5 seconds.
     ///
     /// # Panics
     ///
@@ -194,24 +200,24 @@ impl TokenLayer {
         self.with_engine(|engine| engine.store_timeout = timeout)
     }
 
-    /// The work is dropped when its client leaves, and its claim lapses, instead of being finished.
+    /// Drops the work if its client disconnects, instead of finishing it. Its claim then lapses.
     pub fn cancel_on_disconnect(self) -> Self {
         self.with(|exchange| exchange.attached = true)
     }
 
-    /// What bounds, counts and awaits the work that goes on without its client.
+    /// Sets the [`BackgroundTasks`] that limit, count and await work whose client has left.
     pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
         self.with_engine(|engine| engine.background_tasks = background_tasks)
     }
 
-    /// Keys with a secret what the store, logs and other services see of contents. Default: none.
+    /// Sets the secret that keys the digests of contents in the store, in logs and at other services. Default: none.
     ///
-    /// See [`Secret`] for what that protects, and for how a secret is replaced.
+    /// See [`Secret`] for what it protects, and for how to replace it.
     pub fn secret(self, secret: Secret) -> Self {
         self.with_engine(|engine| engine.secret = Some(secret))
     }
 
-    /// Is told what the layer does.
+    /// Sets the observer that receives the layer's [events](crate::Event).
     pub fn observer(self, observer: impl Observer) -> Self {
         self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
     }
@@ -226,7 +232,7 @@ impl TokenLayer {
         self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
     }
 
-    /// Compares what two requests with one token ask for, unless the second one is refused whatever it is.
+    /// Compares the contents of two requests with one token, unless the second one is refused in any case.
     pub(super) fn comparing(self) -> Self {
         let compared = match self.exchange.policy.on_duplicate {
             OnDuplicate::Reject => fingerprint::off(),
@@ -248,9 +254,11 @@ impl TokenLayer {
 impl<S> Layer<S> for TokenLayer {
     type Service = Idempotency<S>;
 
+    /// Puts the layer around a service.
+    ///
     /// # Panics
     ///
-    /// Panics if two settings contradict each other; the text says which.
+    /// Panics if two settings contradict each other; the message names them.
     #[track_caller]
     fn layer(&self, inner: S) -> Idempotency<S> {
         self.exchange.check();

@@ -13,7 +13,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Exactly `N` bytes, a multiple of three, so that there is one text for them and no other.
+/// Decodes exactly `N` bytes, a multiple of three, so that each value has only one text.
 #[cfg(feature = "signed-tokens")]
 pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     const { assert!(N.is_multiple_of(3)) };

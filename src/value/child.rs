@@ -3,14 +3,15 @@ use super::{
     digest::{Digest, hex},
 };
 
-/// What the derivation begins with, so that its input is that of no other digest. It counts the ways of deriving, and goes
-/// with the version of a record's layout: a record that is there keeps the way that it began with.
+/// The beginning of the derivation's input, which no other digest has. It counts the ways of deriving, and goes with
+/// the version of a record's layout: an existing record keeps the way that it began with.
 const LABEL: &[u8] = b"tower-idempotency: child key, 2";
 
 /// Derives a key for one step of an operation, as 64 hexadecimal digits.
 ///
-/// It depends on the operation (route, scope, key), on who began it, and on the step; on nothing that a later attempt may
-/// bring along, such as another content or a new secret. `None` if the secret of the first claim is not at hand.
+/// It depends on the operation (route, scope, key), on who began it, and on the step. It does not depend on anything
+/// that a later attempt may bring along, such as other content or a new secret. Returns `None` if the secret of the
+/// first claim is not at hand.
 pub(crate) fn child_key(key: &RecordKey, origin: Origin, secret: Option<&Secret>, step: &str) -> Option<String> {
     let caller = origin.caller.to_bytes();
     let parts = [LABEL, key.as_bytes(), &caller, step.as_bytes()];
@@ -53,7 +54,7 @@ mod tests {
         assert!(RecordKey::new("/", None, &first).is_ok());
     }
 
-    /// Whoever has such a key must receive the same one from every later version.
+    /// Every later version must derive the same key.
     #[test]
     fn a_known_key() {
         assert_eq!(of(&order(), 1, "charge-card"), PINNED);

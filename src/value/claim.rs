@@ -6,15 +6,15 @@ use super::{
     Caller, Claimant, Fingerprint, Origin, Secret, SecretNumber, TraceContext, Unseen, digest::labelled_digest,
 };
 
-/// What a request brings to [`Store::claim`](crate::store::Store::claim).
+/// The arguments of [`Store::claim`](crate::store::Store::claim).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Claim {
-    /// Who claims.
+    /// The claimant: an identity of its own for each claim.
     pub claimant: Claimant,
-    /// What the request asks for.
+    /// The fingerprint of what the request asks for.
     pub fingerprint: Fingerprint,
-    /// Who asks, if no scope says so.
+    /// The caller, if there is no scope.
     pub caller: Caller,
     /// The number of the secret that the fingerprint and the caller are made with.
     pub secret: SecretNumber,
@@ -22,15 +22,15 @@ pub struct Claim {
     pub lease: Duration,
     /// How long the record of a running request outlives its last renewal. The longer of this and `lease` counts.
     pub horizon: Duration,
-    /// A lapsed claim is never taken over.
+    /// Whether a lapsed claim is never taken over.
     pub at_most_once: bool,
-    /// The record must have been issued, with this binding.
+    /// The binding that the record must have been issued with, if the claim is for a token.
     pub issued: Option<Binding>,
     /// Whatever the application keeps with the record, such as the raw request.
     pub note: Bytes,
-    /// Where the run stands in a distributed trace.
+    /// The position of the run in a distributed trace.
     pub trace: Option<TraceContext>,
-    /// What fingerprint and caller are made from, for records that were made with another secret.
+    /// The input of fingerprint and caller, for records that were made with another secret.
     pub(crate) unsealed: Option<Arc<Unsealed>>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Unsealed {
 }
 
 impl Claim {
-    /// A claim with a new claimant, no fingerprint and no caller, that may be taken over once it lapses.
+    /// Creates a claim with a new claimant, no fingerprint and no caller, which may be taken over once it lapses.
     #[must_use]
     pub fn new(lease: Duration, horizon: Duration) -> Self {
         Self {
@@ -70,7 +70,8 @@ impl Claim {
         self
     }
 
-    /// The caller and the fingerprint as a record has them whose secret has this number; `None` if that is not at hand.
+    /// Returns the caller and the fingerprint as made with the secret of this number; `None` if that secret is not at
+    /// hand.
     pub(crate) fn under(&self, number: SecretNumber) -> Option<(Caller, Fingerprint)> {
         if number == self.secret {
             return Some((self.caller, self.fingerprint));
@@ -79,7 +80,7 @@ impl Claim {
         secret.seal(number, *caller, *fingerprint)
     }
 
-    /// What a record that begins with this claim keeps of it for later ones.
+    /// Returns the origin of a record that begins with this claim.
     #[must_use]
     pub fn origin(&self) -> Origin {
         Origin::new(self.caller, self.secret)
@@ -103,55 +104,57 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// What a token is bound to: a purpose and, if the application has one, a principal.
+/// The binding of a token: a purpose and, if the application has one, a principal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Binding {
-    /// What the token is for.
+    /// The purpose of the token.
     pub purpose: Box<str>,
-    /// Whom it was given to. The layers put `sha256:` and the digest of the principal here, in hexadecimal digits.
+    /// The principal that it was given to. The layers put `sha256:` and the digest of the principal here, in
+    /// hexadecimal digits.
     pub principal: Option<Box<str>>,
 }
 
 impl Binding {
-    /// Returns the binding as a store keeps it: with a digest of the principal, whose text is nobody's business there.
+    /// Returns the binding as a store keeps it: with a digest of the principal, so that the store does not see the
+    /// principal's text.
     pub(crate) fn stored(&self) -> Self {
         let digest = |principal: &str| labelled_digest(principal.as_bytes()).into();
         Self { purpose: self.purpose.clone(), principal: self.principal.as_deref().map(digest) }
     }
 
-    /// Binds to a purpose and a principal.
+    /// Creates a binding to a purpose and a principal.
     #[must_use]
     pub fn new(purpose: &str, principal: Option<&str>) -> Self {
         Self { purpose: purpose.into(), principal: principal.map(Into::into) }
     }
 }
 
-/// What [`Store::issue`](crate::store::Store::issue) puts into a store.
+/// The arguments of [`Store::issue`](crate::store::Store::issue).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Issue {
-    /// What the token is bound to.
+    /// The binding of the token.
     pub binding: Binding,
-    /// How long it may be claimed.
+    /// How long the token may be claimed.
     pub life: Duration,
 }
 
 impl Issue {
-    /// A token for `binding` that lives for `life`.
+    /// Creates the arguments for a token that is bound by `binding` and lives for `life`.
     #[must_use]
     pub fn new(binding: Binding, life: Duration) -> Self {
         Self { binding, life }
     }
 }
 
-/// How a claim ends with an answer; see [`Store::settle`](crate::store::Store::settle).
+/// The end of a claim with an answer; see [`Store::settle`](crate::store::Store::settle).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Settlement {
-    /// Who claimed.
+    /// The claimant.
     pub claimant: Claimant,
-    /// The kept answer. `None` is a tombstone: it ran, and cannot be replayed.
+    /// The kept answer. `None` is a tombstone: the operation ran, and its answer cannot be replayed.
     pub payload: Option<Bytes>,
     /// How long the record answers duplicates from now on.
     pub retention: Duration,
@@ -175,15 +178,16 @@ impl fmt::Debug for Settlement {
     }
 }
 
-/// How a claim ends without an answer; see [`Store::release`](crate::store::Store::release).
+/// The end of a claim without an answer; see [`Store::release`](crate::store::Store::release).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Release {
-    /// Who claimed.
+    /// The claimant.
     pub claimant: Claimant,
     /// How long the attempt count and the caller are remembered.
     pub keep: Duration,
-    /// The record becomes what it was before the claim: the attempt does not count, and a first one leaves no record.
+    /// Whether the record becomes what it was before the claim: the attempt does not count, and a first claim leaves no
+    /// record.
     pub undo: bool,
 }
 

@@ -10,9 +10,9 @@ const LONG: u8 = 255;
 
 /// SHA-256 over the parts of a request, for fingerprints and callers.
 ///
-/// Each part stands behind its length, which takes one byte for a part of up to 250 bytes and nine for a longer one. What
-/// many requests have in common is a [marker](Self::replay_header) of two bytes. So no two lists of parts share an input, and a
-/// small request fits into one block of the hash, 55 bytes.
+/// Each part follows its length, which takes one byte for a part of up to 250 bytes and nine for a longer one. What
+/// many requests have in common is a [marker](Self::replay_header) of two bytes. So no two lists of parts share an
+/// input, and a small request fits into one block of the hash, 55 bytes.
 #[derive(Clone)]
 pub(crate) struct CompactDigest {
     /// Parts are collected first: a call of the hash costs more than a copy.
@@ -26,7 +26,7 @@ impl CompactDigest {
         Self { collected: [0; COLLECTED], end: 0, hash: None }
     }
 
-    /// Adds a part behind its length.
+    /// Adds a part, preceded by its length.
     pub(crate) fn part(&mut self, bytes: &[u8]) {
         self.length(bytes.len());
         self.add(bytes);
@@ -40,7 +40,7 @@ impl CompactDigest {
         }
     }
 
-    /// Adds something that has a number of its own. It is unlike every part and every length.
+    /// Adds a marker that has a number of its own. It is unlike every part and every length.
     pub(crate) fn replay_header(&mut self, number: u8) {
         self.add(&[MARKER, number]);
     }
@@ -90,7 +90,7 @@ mod tests {
         digest.finish()
     }
 
-    /// What is hashed, by the layout: whoever keeps a record has to find it again with every later version.
+    /// The input of the hash, by its layout: every later version has to find the records of earlier ones.
     #[test]
     fn the_layout_is_pinned() {
         let long = [7; 300];

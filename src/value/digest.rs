@@ -1,6 +1,6 @@
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over parts, each behind its length, so that no two lists of parts share an input.
+/// SHA-256 over parts, each preceded by its length, so that no two lists of parts share an input.
 #[derive(Clone)]
 pub(crate) struct Digest(Sha256);
 
@@ -23,15 +23,15 @@ impl Digest {
     }
 }
 
-/// What is kept of a credential that names something in a store: nobody who reads the store can use it.
+/// Returns what is kept of a credential that names something in a store. Nobody who reads the store can use it.
 ///
-/// It is the plain digest, which an operator can make at the shell: a name that depended on a secret would be another one
-/// after the secret was replaced, and the operation would run again.
+/// It is the plain digest, which an operator can compute in a shell. A name that depends on a secret would change when
+/// the secret is replaced, and the operation would run again.
 pub(crate) fn labelled_digest(credential: &[u8]) -> String {
     format!("sha256:{}", hex(&Sha256::digest(credential)))
 }
 
-/// Lower-case hexadecimal digits of `bytes`.
+/// Returns the lower-case hexadecimal digits of `bytes`.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);

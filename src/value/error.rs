@@ -4,27 +4,28 @@ use std::{borrow::Cow, error::Error, fmt};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is empty, or has nothing but blanks in it.
+    /// The text is empty, or has nothing but blanks in it.
     Empty,
-    /// It is longer than 255 bytes.
+    /// The text is longer than 255 bytes.
     TooLong,
-    /// It has a control character in it.
+    /// The text has a control character in it.
     ControlCharacter,
-    /// It is not text in the form that its place asks for.
+    /// The key is not text in the form that its place requires.
     Malformed(Cow<'static, str>),
-    /// It is there more than once.
+    /// The key occurs more than once.
     Repeated,
 }
 
 impl KeyError {
-    /// A key that is not in the form that its place asks for, with what is wrong with it.
+    /// Creates the error for a key that is not in the form that its place requires; `what` states what is wrong with
+    /// it.
     ///
     /// The text reaches the client, so it should not quote the key.
     pub fn malformed(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Malformed(what.into())
     }
 
-    /// What is wrong with the part of a request that is called `part`.
+    /// Returns the description of the error for the part of a request that is called `part`.
     pub(crate) fn told_of(&self, part: &str) -> Cow<'static, str> {
         let what = match self {
             Self::Empty => "is empty or blank",
@@ -45,33 +46,33 @@ impl fmt::Display for KeyError {
 
 impl Error for KeyError {}
 
-/// What kind of failure a [`StoreError`] is.
+/// The kind of a [`StoreError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
     /// The store cannot be reached, or refuses for now.
     Unavailable,
-    /// The store did not answer in time. What was asked may have taken effect.
+    /// The store did not answer in time. The call may have taken effect.
     Timeout,
     /// The store has no room for another record. Nothing was changed.
     Full,
     /// The scope of the key holds as many records as it may. Nothing was changed.
     TooManyKeys,
-    /// What was to be kept is larger than the store takes, now and later. Nothing was changed.
+    /// The value to be kept is larger than the store takes, now and later. Nothing was changed.
     TooLarge,
     /// The store refuses for good: a wrong password, a missing table, a version that is too old.
     Misconfigured,
-    /// What the store holds cannot be read.
+    /// The data in the store cannot be read.
     Corrupt,
-    /// What the store was asked to keep is malformed: a text that is blank, too long or has a control character in it.
+    /// The value to be kept is malformed: a text is blank, too long or has a control character in it.
     Invalid,
     /// Anything else.
     Other,
 }
 
-/// A store could not do what it was asked to.
+/// The error of a store that could not do what it was asked to do.
 ///
-/// Outcomes that are to be expected, such as a claim that was lost, are values and no errors.
+/// Expected outcomes, such as a claim that was lost, are values and not errors.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -81,43 +82,44 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// An error of a kind, with a message for operators. The message must hold no key and no secret.
+    /// Creates an error of a kind, with a message for operators. The message must hold no key and no secret.
     pub fn new(kind: StoreErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let without_effect =
             matches!(kind, StoreErrorKind::Full | StoreErrorKind::TooManyKeys | StoreErrorKind::TooLarge);
         Self { kind, message: message.into(), without_effect, source: None }
     }
 
-    /// Keeps the driver's error.
+    /// Adds the driver's error as the source.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// What was asked is known not to have taken effect: it was never sent, or it was refused.
+    /// Marks the call as known not to have taken effect: it was never sent, or it was refused.
     ///
-    /// After any other error of a claim, the layers look after what it may have left behind.
+    /// After any other error of a claim, the layers take care of what the claim may have left behind.
     #[must_use]
     pub fn without_effect(mut self) -> Self {
         self.without_effect = true;
         self
     }
 
-    /// Returns whether what was asked is known not to have taken effect. It is for [`Full`](StoreErrorKind::Full),
-    /// [`TooManyKeys`](StoreErrorKind::TooManyKeys) and [`TooLarge`](StoreErrorKind::TooLarge).
+    /// Returns whether the call is known not to have taken effect. This is so for errors of the kinds
+    /// [`Full`](StoreErrorKind::Full), [`TooManyKeys`](StoreErrorKind::TooManyKeys) and
+    /// [`TooLarge`](StoreErrorKind::TooLarge).
     #[must_use]
     pub fn is_without_effect(&self) -> bool {
         self.without_effect
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 
-    /// Whether the same call may succeed a little later: any but those that last.
+    /// Returns whether the same call may succeed a little later. This is so for all kinds but those that last.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         use StoreErrorKind::{Corrupt, Invalid, Misconfigured, TooLarge};

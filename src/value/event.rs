@@ -4,46 +4,47 @@ use http::StatusCode;
 
 use super::{RecordKey, Refusal, StoreError};
 
-/// Something that a layer did, for an [`Observer`].
+/// An event of a layer, for an [`Observer`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A request was not run.
+    /// A request was refused and not run.
     Refused {
         /// The operation; `None` if it was refused before it had a valid key.
         key: Option<&'a RecordKey>,
-        /// Why.
+        /// The reason.
         refusal: &'a Refusal,
     },
-    /// A duplicate got the kept answer.
+    /// A duplicate received the kept answer.
     Replayed {
         /// The operation.
         key: &'a RecordKey,
     },
-    /// A duplicate got an answer of the application's own.
+    /// A duplicate received an answer of the application's own.
     Responded {
         /// The operation.
         key: &'a RecordKey,
     },
-    /// A request did not pass the application's [`verify`](crate::IdempotencyLayer::verify): nothing was claimed for it.
+    /// A request did not pass the application's [`verify`](crate::IdempotencyLayer::verify): nothing was claimed for
+    /// it.
     Unverified {
         /// The status of the application's answer.
         status: StatusCode,
     },
-    /// A request is run.
+    /// A request's key was claimed, and the request is run.
     Claimed {
         /// The operation.
         key: &'a RecordKey,
         /// The number of this attempt.
         attempt: u32,
-        /// The claim before it had lapsed.
+        /// Whether the claim before it had lapsed.
         takeover: bool,
     },
-    /// The handler ended, and its answer was kept or, as a tombstone, that it ran.
+    /// The handler ended. Its answer was kept or, as a tombstone, only the fact that it ran.
     Settled {
         /// The operation.
         key: &'a RecordKey,
-        /// No answer was kept.
+        /// Whether only a tombstone was kept, and no answer.
         tombstone: bool,
     },
     /// The handler ended, and the key is free for the next try.
@@ -51,44 +52,44 @@ pub enum Event<'a> {
         /// The operation.
         key: &'a RecordKey,
     },
-    /// The claim went to another while the handler ran.
+    /// The claim was lost to another request while the handler ran.
     ClaimLost {
         /// The operation.
         key: &'a RecordKey,
         /// The number of the attempt that lost it.
         attempt: u32,
     },
-    /// A handler was not polled for longer than its lease, so that another request could have taken its claim over: it
-    /// blocked its thread, or the machine stood still.
+    /// A handler was not polled for longer than its lease, so that another request could have taken over its claim. The
+    /// handler blocked its thread, or the machine stood still.
     Stalled {
         /// The operation.
         key: &'a RecordKey,
-        /// For how long its lease had not been renewed.
+        /// The time for which the lease had not been renewed.
         after: Duration,
     },
     /// A call to the store failed or took too long.
     StoreFailed {
         /// The operation.
         key: &'a RecordKey,
-        /// What was asked of the store.
+        /// The verb that was called.
         verb: StoreVerb,
-        /// How it failed.
+        /// The error of the store.
         error: &'a StoreError,
-        /// It will be tried again.
+        /// Whether the call will be tried again.
         retried: bool,
     },
-    /// How a request ended could not be recorded; it is given up, and the claim lapses.
+    /// The outcome of a request could not be recorded. The layer gives up, and the claim lapses.
     NotRecorded {
         /// The operation.
         key: &'a RecordKey,
-        /// What could not be done: settle or release.
+        /// The verb that could not be completed: settle or release.
         verb: StoreVerb,
     },
     /// The store failed or was full, and the route lets such requests through unprotected.
     FailedOpen {
         /// The operation.
         key: &'a RecordKey,
-        /// Why the store did not claim it.
+        /// The error because of which the store did not claim the key.
         error: &'a StoreError,
     },
     /// A client left, and its work goes on without it.
@@ -96,11 +97,12 @@ pub enum Event<'a> {
         /// The operation.
         key: &'a RecordKey,
     },
-    /// A client left, and its work was dropped: too many background tasks, too long, or attached. The claim lapses.
+    /// A client left, and its work was dropped: there were too many background tasks, the work took too long, or the
+    /// layer [cancels on disconnect](crate::IdempotencyLayer::cancel_on_disconnect). The claim lapses.
     Dropped {
         /// The operation.
         key: &'a RecordKey,
-        /// How long the work had run, if the time bound ended it.
+        /// The time that the work had run, if the time bound ended it.
         after: Option<Duration>,
     },
 }
@@ -136,10 +138,10 @@ impl fmt::Display for StoreVerb {
     }
 }
 
-/// Is told what a layer does, for metrics and audits.
+/// A receiver of a layer's events, for metrics and audits.
 ///
-/// It is called where things happen, on the request's own path, so it should be quick and must not block. Its panics
-/// are caught and change nothing, since it is called while keys are claimed.
+/// It is called where events occur, on the request's own path, so it should be quick and must not block. Its panics are
+/// caught and change nothing, since it is called while keys are claimed.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,6 +159,6 @@ impl fmt::Display for StoreVerb {
 /// }
 /// ```
 pub trait Observer: Send + Sync + 'static {
-    /// Something happened.
+    /// Handles an event.
     fn on_event(&self, event: &Event<'_>);
 }

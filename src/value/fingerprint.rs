@@ -2,7 +2,8 @@ use std::fmt;
 
 use super::compact::CompactDigest;
 
-/// What a request asks for, as a digest: another one under the same key is a client's mistake, never a replay.
+/// A digest of what a request asks for. Another fingerprint under the same key is a client's mistake, and never a
+/// replay.
 ///
 /// A fingerprint carries the scheme that made it. Fingerprints of different schemes are never equal, so a record
 /// written before the scheme was changed refuses a duplicate (422) instead of matching it by accident.
@@ -13,14 +14,14 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// No fingerprint: every request under a key is taken for the same one.
+    /// No fingerprint: every request under a key counts as the same one.
     pub const OFF: Self = Self { scheme: 0, digest: [0; 32] };
 
     // Schemes 1 to 7 are those of layouts that were never released.
 
     /// Method, path, query, coding, media type and the bytes of the body.
     pub(crate) const BYTES: u8 = 8;
-    /// What a closure gave.
+    /// The result of a closure.
     pub(crate) const CUSTOM: u8 = 9;
     /// The value of a JSON body.
     #[cfg(feature = "json")]
@@ -38,7 +39,7 @@ impl Fingerprint {
     #[cfg(feature = "form")]
     pub(crate) const FORM: u8 = 14;
 
-    /// Starts a fingerprint of one's own, made of parts.
+    /// Creates a builder for a fingerprint of your own, made of parts.
     ///
     /// ```
     /// use tower_idempotency::Fingerprint;
@@ -50,19 +51,19 @@ impl Fingerprint {
         FingerprintBuilder { scheme: Self::CUSTOM, digest: CompactDigest::new() }
     }
 
-    /// The fingerprint that a store has kept.
+    /// Creates the fingerprint that a store has kept.
     #[must_use]
     pub const fn from_parts(scheme: u8, digest: [u8; 32]) -> Self {
         Self { scheme, digest }
     }
 
-    /// The scheme that made it. 0 is [`OFF`](Self::OFF).
+    /// Returns the scheme that made it. 0 is [`OFF`](Self::OFF).
     #[must_use]
     pub const fn scheme(&self) -> u8 {
         self.scheme
     }
 
-    /// The digest itself.
+    /// Returns the digest itself.
     #[must_use]
     pub const fn digest(&self) -> &[u8; 32] {
         &self.digest
@@ -75,7 +76,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Takes the parts of a [`Fingerprint`]; see [`Fingerprint::builder`].
+/// A builder of a [`Fingerprint`]; see [`Fingerprint::builder`].
 #[derive(Clone)]
 #[must_use = "a fingerprint is made by `build`"]
 pub struct FingerprintBuilder {
@@ -90,7 +91,7 @@ impl FingerprintBuilder {
         self
     }
 
-    /// The fingerprint of all the parts so far.
+    /// Returns the fingerprint of all the parts so far.
     #[must_use]
     pub fn build(self) -> Fingerprint {
         Fingerprint { scheme: self.scheme, digest: self.digest.finish() }

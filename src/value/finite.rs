@@ -8,12 +8,12 @@ use serde::{
     },
 };
 
-/// Whether all numbers in `value` are finite: JSON writes `null` for the others, and says nothing of it.
+/// Returns whether all numbers in `value` are finite: JSON writes `null` for the others, without an error.
 pub(crate) fn is_finite<T: Serialize + ?Sized>(value: &T) -> bool {
     value.serialize(Finite).is_ok()
 }
 
-/// Writes nothing, and fails at a number that is not finite.
+/// A serializer that writes nothing, and fails at a number that is not finite.
 struct Finite;
 
 /// A number is not finite, or the value cannot be written.

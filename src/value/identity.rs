@@ -4,7 +4,7 @@ use super::{SecretNumber, digest::hex};
 
 /// A random 128-bit identity, made anew for every claim.
 ///
-/// Whoever wants to renew, settle or release a record has to show the claimant that it was claimed with.
+/// Only the claimant that a record was claimed with can renew, settle or release it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Claimant([u8; 16]);
 
@@ -25,13 +25,13 @@ impl Claimant {
         Self(POOL.with_borrow_mut(Pool::draw))
     }
 
-    /// The identity that a store has kept.
+    /// Creates the identity that a store has kept.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The identity as bytes.
+    /// Returns the identity as bytes.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0
@@ -44,7 +44,7 @@ impl fmt::Debug for Claimant {
     }
 }
 
-/// Random bytes that were asked for and not given out yet; one system call serves sixteen claims.
+/// Random bytes that were read and not given out yet. One system call serves sixteen claims.
 struct Pool {
     bytes: [u8; Self::SIZE],
     used: usize,
@@ -68,10 +68,10 @@ impl Pool {
     }
 }
 
-/// Who asks, if no scope says so: a digest of the request's credentials.
+/// A digest of the request's credentials, which tells callers apart if there is no scope.
 ///
-/// It is kept beside the fingerprint and compared before it, so that one caller never receives the answer of another one.
-/// A caller carries the scheme that made it; callers of different schemes are never equal.
+/// It is kept beside the fingerprint and compared before it, so that one caller never receives the answer of another
+/// one. A caller carries the scheme that made it; callers of different schemes are never equal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Caller {
     scheme: u8,
@@ -79,19 +79,19 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The caller without credentials, and the one of every request if a scope is set.
+    /// The caller of a request without credentials, and of every request if a scope is set.
     pub const NONE: Self = Self { scheme: 0, digest: [0; 16] };
 
     /// The length of a caller as bytes: the scheme and the digest.
     pub const LENGTH: usize = 17;
 
-    /// Makes the caller of a scheme and a digest. Scheme 0 is [`NONE`](Self::NONE).
+    /// Creates the caller of a scheme and a digest. Scheme 0 is [`NONE`](Self::NONE).
     #[must_use]
     pub const fn from_parts(scheme: u8, digest: [u8; 16]) -> Self {
         Self { scheme, digest }
     }
 
-    /// Makes the caller that a store has kept as bytes.
+    /// Creates the caller that a store has kept as bytes.
     #[must_use]
     pub fn from_bytes([scheme, rest @ ..]: [u8; Self::LENGTH]) -> Self {
         Self { scheme, digest: rest }
@@ -124,10 +124,10 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// Who began an operation: what the first claim of a record leaves in it for all later ones.
+/// The origin of an operation: what the first claim of a record leaves in it for all later ones.
 ///
-/// Child keys are derived from it, so that they are the same for each attempt, whatever a later attempt brings along and
-/// whichever secret is in use by then.
+/// Child keys are derived from it, so that they are the same for each attempt, whatever a later attempt brings along
+/// and whichever secret is used then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Origin {
@@ -141,7 +141,7 @@ impl Origin {
     /// The origin of a record that nobody has claimed.
     pub const NONE: Self = Self { caller: Caller::NONE, secret: SecretNumber::NONE };
 
-    /// Makes the origin that a store has kept.
+    /// Creates the origin that a store has kept.
     #[must_use]
     pub const fn new(caller: Caller, secret: SecretNumber) -> Self {
         Self { caller, secret }

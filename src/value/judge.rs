@@ -6,36 +6,36 @@ use super::{Binding, Caller, Claim, Claimant, Fingerprint, Origin, SecretNumber,
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Head<'a> {
-    /// Where the record stands.
+    /// The state of the record.
     pub state: State,
-    /// Who claimed it last.
+    /// The last claimant.
     pub claimant: Claimant,
-    /// How many times it was claimed.
+    /// The number of times that the record was claimed.
     pub attempt: u32,
-    /// What the last claim asked for.
+    /// The fingerprint of the last claim.
     pub fingerprint: Fingerprint,
-    /// Who asked.
+    /// The caller.
     pub caller: Caller,
-    /// The last claim brought the caller: the record had none before.
+    /// Whether the last claim brought the caller: the record had none before.
     pub caller_is_new: bool,
     /// The number of the secret that the fingerprint and the caller are made with.
     pub secret: SecretNumber,
-    /// Who began the operation.
+    /// The origin of the operation.
     pub origin: Origin,
-    /// The last claim is never taken over.
+    /// Whether the last claim is never taken over.
     pub at_most_once: bool,
-    /// The last claim was a takeover.
+    /// Whether the last claim was a takeover.
     pub takeover: bool,
-    /// Running: when the lease lapses.
+    /// For a running record, the time at which the lease lapses.
     pub lease_ends: u64,
-    /// When the record is gone.
+    /// The time at which the record expires.
     pub expires: u64,
-    /// What a token is bound to.
+    /// The binding of a token.
     pub binding: Option<&'a Binding>,
 }
 
 impl Head<'_> {
-    /// Makes the head of a record without fingerprint, caller, lease, expiry and binding, for stores to fill in.
+    /// Creates the head of a record without fingerprint, caller, lease, expiry and binding, for stores to fill in.
     #[must_use]
     pub fn new(state: State, claimant: Claimant, attempt: u32) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Head<'_> {
         }
     }
 
-    /// What its claimant was granted.
+    /// Returns what its claimant was granted.
     fn granted(&self) -> Granted {
         Granted {
             attempt: self.attempt,
@@ -65,7 +65,7 @@ impl Head<'_> {
         }
     }
 
-    /// What the next claim is granted, whose caller is `caller`.
+    /// Returns what the next claim, whose caller is `caller`, is granted.
     fn next(&self, claim: &Claim, caller: Caller, takeover: bool) -> Granted {
         Granted {
             attempt: self.attempt.saturating_add(1),
@@ -76,17 +76,17 @@ impl Head<'_> {
     }
 }
 
-/// A claim that was granted, and what a store writes down of it beside the claim itself.
+/// A claim that was granted, and what a store records of it beside the claim itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Granted {
-    /// How many times the key was claimed since its record began, this time included.
+    /// The number of claims of the key since its record began, this one included.
     pub attempt: u32,
-    /// The claim before it had lapsed.
+    /// Whether the claim before it had lapsed.
     pub takeover: bool,
-    /// Who began the operation: the first claim of the record, this one or an earlier one.
+    /// The origin of the operation: from the first claim of the record, this one or an earlier one.
     pub origin: Origin,
-    /// The claim brings a caller, and the record had none before.
+    /// Whether the claim brings a caller and the record had none before.
     pub caller_is_new: bool,
 }
 
@@ -99,38 +99,38 @@ impl Granted {
     }
 }
 
-/// What [`judge`] says about a claim.
+/// The verdict of [`judge`] on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
     /// The claim is granted: write a running record with this attempt.
     Grant(Granted),
-    /// This very claim was granted before, and its answer was lost on the way: nothing to write.
+    /// This very claim was granted before, and its answer was lost on the way: nothing has to be written.
     Granted(Granted),
     /// This very claim was granted and released before: it is a late copy, and nobody waits for its grant.
     Withdrawn,
     /// Another claim runs.
     Running {
-        /// Whose claim it is.
+        /// The claimant of the other claim.
         holder: Claimant,
-        /// What is left of its lease; more than zero.
+        /// The time left of its lease; more than zero.
         left: Duration,
     },
-    /// The operation has ended: answer with what is kept. This is what its first claim brought.
+    /// The operation has ended: answer with what is kept. The value is the origin, from the record's first claim.
     Settled(Origin),
     /// The record is of another request or another caller.
     Mismatch(Mismatch),
-    /// The record was made with a secret that is not at hand, so that nobody can tell whose it is.
+    /// The record was made with a secret that is not at hand, so its owner cannot be determined.
     Incompatible,
     /// A claim that must not be taken over has lapsed.
     OutcomeUnknown,
     /// The record should have been issued, and is not there.
     NotIssued,
-    /// The record was issued for another purpose or principal, or is none that was issued.
+    /// The record was issued for another purpose or principal, or was not issued.
     Foreign,
 }
 
-/// What differs between a claim and the record of its key.
+/// The difference between a claim and the record of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mismatch {
@@ -140,13 +140,13 @@ pub enum Mismatch {
     Caller,
 }
 
-/// Judges a claim against the record that is there. Every path goes through here: a store's claim, a cache in front, a
+/// Judges a claim against the existing record. Every path goes through here: a store's claim, a cache in front, a
 /// takeover.
 ///
 /// `now` is milliseconds of the same clock as the head's times. The caller is compared first, in every state, so that a
 /// stranger learns nothing of the record. A released record belongs to its caller, whose next request may have another
-/// content; one without a caller is free for anybody. For running and settled records the fingerprint is compared before
-/// the state, so that a mistaken request learns of its mistake while the first one still runs.
+/// content; one without a caller is free for anybody. For running and settled records the fingerprint is compared
+/// before the state, so that a mistaken request learns of its mistake while the first one still runs.
 #[must_use]
 pub fn judge(existing: Option<&Head<'_>>, claim: &Claim, now: u64) -> Verdict {
     let Some(head) = existing.filter(|head| head.expires > now) else {

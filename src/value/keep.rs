@@ -4,14 +4,15 @@ use http::{HeaderMap, StatusCode};
 
 /// Which answers are kept for duplicates.
 ///
-/// An answer that is not kept releases the key: the next try runs, as the next attempt. One of 401, 407 or 429 says that nothing
-/// began, and [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt instead.
+/// An answer that is not kept releases the key: the next try runs, as the next attempt. An answer of 401, 407 or 429
+/// states that nothing began, and [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt instead.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Keep {
     /// 2xx and 3xx.
     ///
-    /// A redirection to a login page counts as success too, and would spend a form's token. For forms behind a login, keep less:
+    /// A redirection to a login page counts as success too, and would spend a form's token. For forms behind a login,
+    /// keep less:
     ///
     /// ```
     /// use http::{StatusCode, header::LOCATION};
@@ -24,19 +25,20 @@ pub enum Keep {
     /// # drop(but_no_login);
     /// ```
     Success,
-    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425,
-    /// 426, 428, 429 and 431.
+    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423, 424,
+    /// 425, 426, 428, 429 and 431.
     Final,
     /// Every answer, and panics.
     Everything,
     /// Every answer, and panics, but for these statuses: see [`everything_but`](Self::everything_but).
     EverythingBut(Arc<[StatusCode]>),
-    /// Those that the closure says.
+    /// Answers for which the closure returns `true`.
     When(Arc<dyn Fn(&Answer<'_>) -> bool + Send + Sync>),
 }
 
 impl Keep {
-    /// Keeps the answers for which `keep` says so. If it panics, the handler is taken to have panicked.
+    /// Keeps the answers for which `keep` returns `true`. If `keep` panics, the request counts as one whose handler
+    /// panicked.
     ///
     /// ```
     /// use tower_idempotency::{Keep, Policy};
@@ -48,9 +50,9 @@ impl Keep {
         Self::When(Arc::new(keep))
     }
 
-    /// Keeps every answer, and panics, but for those statuses that say that nothing was run.
+    /// Keeps every answer, and panics, except for the statuses that state that nothing was run.
     ///
-    /// A handler that ran and answers with one of them says so with [`Operation::keep`](crate::Operation::keep).
+    /// A handler that ran and answers with one of them calls [`Operation::keep`](crate::Operation::keep).
     ///
     /// ```
     /// use http::StatusCode;
@@ -88,17 +90,18 @@ impl fmt::Debug for Keep {
     }
 }
 
-/// 4xx that say nothing about the operation itself: other credentials, another moment or another form may help.
+/// Returns whether a status is a 4xx that states nothing about the operation itself: other credentials, another moment
+/// or another form may help.
 fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 403 | 407 | 408 | 412 | 413 | 415 | 421 | 423..=426 | 428 | 429 | 431)
 }
 
-/// Answers that say that nothing began: the caller has to prove who it is first, or to come later.
+/// Returns whether an answer states that nothing began: the caller has to prove who it is first, or to come later.
 pub(crate) fn is_undone(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 407 | 429)
 }
 
-/// An answer of the handler's, whole, for the decision whether to keep it.
+/// A whole answer of the handler, for the decision whether to keep it.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     pub(crate) status: StatusCode,
@@ -108,25 +111,25 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The headers, all of them.
+    /// Returns all headers.
     #[must_use]
     pub fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
-    /// The body. It is empty if the body is not held: a stream, or more than the limit.
+    /// Returns the body. It is empty if the body is not held: a stream, or more than the limit.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// The trailers.
+    /// Returns the trailers.
     #[must_use]
     pub fn trailers(&self) -> Option<&'a HeaderMap> {
         self.trailers

@@ -18,11 +18,11 @@ const ROUTE_CUT: u8 = 2;
 const SCOPE_CUT: u8 = 4;
 const TOKEN: u8 = 8;
 
-/// Names one operation in a store: the route, the scope and the key that was extracted from the request.
+/// The name of one operation in a store: the route, the scope and the key that was extracted from the request.
 ///
-/// Two record keys are equal where all three parts are. The parts stand behind their lengths, so no choice of
-/// delimiters in one of them can forge another operation, and the whole is bounded: a route or scope that is longer than
-/// 255 bytes or has control characters in it is kept as its readable beginning and its SHA-256.
+/// Two record keys are equal if all three parts are. Each part follows its length, so that no delimiter in a part can
+/// forge another operation. The whole is bounded: a route or scope that is longer than 255 bytes or has control
+/// characters in it is kept as its readable beginning and its SHA-256.
 ///
 /// The parts stay readable for operators ([`route`](Self::route), [`scope`](Self::scope), [`key`](Self::key)).
 /// `Debug` shows the route only, since keys are not for logs; [`log_id`](Self::log_id) stands for a key there.
@@ -39,7 +39,7 @@ const TOKEN: u8 = 8;
 pub struct RecordKey(Arc<[u8]>);
 
 impl RecordKey {
-    /// Composes a record key.
+    /// Creates a record key.
     ///
     /// # Errors
     ///
@@ -49,18 +49,19 @@ impl RecordKey {
         Ok(Self::compose(route, scope, key, 0))
     }
 
-    /// The same for a key that the client has put between quotes: it may be of blanks, which nothing has trimmed.
+    /// Creates the record key of a quoted key: it may consist of blanks, since nothing has trimmed it.
     pub(crate) fn of_quoted(route: &str, scope: Option<&str>, key: &str) -> Result<Self, KeyError> {
         check_quoted(key)?;
         Ok(Self::compose(route, scope, key, 0))
     }
 
-    /// Names a token of a purpose by its digest, the only thing of it that is ever kept. No key of a client's is equal.
+    /// Creates the record key of a token from its purpose and its digest, the only part of it that is ever kept. No
+    /// client's key is equal to it.
     pub(crate) fn token(purpose: &str, digest: &[u8; 32]) -> Self {
         Self::compose(purpose, None, &hex(digest), TOKEN)
     }
 
-    /// The key is one that was checked.
+    /// Composes a record key. The key was checked before.
     fn compose(route: &str, scope: Option<&str>, key: &str, kind: u8) -> Self {
         let mut buffer = [0; HEAD + 3 * MAX_KEY_BYTES];
         let mut end = HEAD;
@@ -74,7 +75,7 @@ impl RecordKey {
         Self(Arc::from(&buffer[..end]))
     }
 
-    /// Reads what [`as_bytes`](Self::as_bytes) gave; `None` if the bytes are no record key.
+    /// Reads the bytes of [`as_bytes`](Self::as_bytes); returns `None` if they are no record key.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let lengths = bytes.get(1..HEAD)?;
@@ -93,25 +94,25 @@ impl RecordKey {
         (sound && check_quoted(key.key()).is_ok()).then_some(key)
     }
 
-    /// The bytes that stand for this key in a store. They are unambiguous and at most 769 bytes long.
+    /// Returns the bytes that stand for this key in a store. They are unambiguous and at most 769 bytes long.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The route: the matched route, the path, or the name given with `.route("…")`.
+    /// Returns the route: the matched route, the path, or the name given with `.route("…")`.
     #[must_use]
     pub fn route(&self) -> &str {
         self.text(HEAD, self.length(1))
     }
 
-    /// The scope, if the layer has one.
+    /// Returns the scope, if the layer has one.
     #[must_use]
     pub fn scope(&self) -> Option<&str> {
         (self.0[0] & SCOPED != 0).then(|| self.text(HEAD + self.length(1), self.length(2)))
     }
 
-    /// The key as it was extracted from the request.
+    /// Returns the key as it was extracted from the request.
     #[must_use]
     pub fn key(&self) -> &str {
         self.text(HEAD + self.length(1) + self.length(2), self.length(3))
@@ -137,7 +138,7 @@ impl RecordKey {
         keyed.map_or_else(|| self.log_id(), |keyed| hex(&keyed[..8]))
     }
 
-    /// The bytes themselves, for a store that keeps them without a copy.
+    /// Returns the bytes themselves, for a store that keeps them without a copy.
     #[cfg(feature = "memory")]
     pub(crate) fn shared(&self) -> Arc<[u8]> {
         Arc::clone(&self.0)
@@ -158,7 +159,7 @@ impl fmt::Debug for RecordKey {
     }
 }
 
-/// Appends a part and its length; says whether it had to be cut.
+/// Appends a part and its length, and returns whether the part had to be cut.
 fn put(buffer: &mut [u8], end: &mut usize, length_at: usize, part: &str) -> bool {
     let cut = part.len() > MAX_KEY_BYTES || has_control(part);
     let short;
@@ -199,7 +200,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), KeyError> {
     check_name(key)
 }
 
-/// Checks the rules for a key whose blanks are its own.
+/// Checks the rules for a quoted key, whose blanks are part of it.
 fn check_quoted(key: &str) -> Result<(), KeyError> {
     if is_blank(key) && !key.is_empty() && key.len() <= MAX_KEY_BYTES && !has_control(key) {
         return Ok(());
@@ -207,7 +208,7 @@ fn check_quoted(key: &str) -> Result<(), KeyError> {
     check_key(key)
 }
 
-/// Checks the rules for a text that tells one from another, of whatever length: no control characters, not blank.
+/// Checks the rules for a name, of whatever length: no control characters, not blank.
 pub(crate) fn check_name(name: &str) -> Result<(), KeyError> {
     if is_blank(name) {
         Err(KeyError::Empty)
@@ -218,7 +219,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), KeyError> {
     }
 }
 
-/// Whether a text tells nothing apart: two that differ in their blanks look alike to everybody.
+/// Returns whether a text is blank: two texts that differ in their blanks look alike to everybody.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.trim_start().is_empty()
 }

@@ -1,4 +1,5 @@
-//! Values: which operation, same request?, what then?, what is kept? No I/O, no store, no HTTP service.
+//! Values: the name of an operation, the comparison of requests, policies, kept answers. No I/O, no store, no HTTP
+//! service.
 
 pub(crate) mod base64url;
 mod child;

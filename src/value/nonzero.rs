@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// A setting that makes no sense if it is zero.
+/// Returns `time`, a setting that makes no sense if it is zero.
 ///
 /// # Panics
 ///

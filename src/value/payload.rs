@@ -5,21 +5,21 @@ use bytes::Bytes;
 #[cfg(feature = "json")]
 use super::finite::is_finite;
 
-/// What a settled record has for its duplicates.
+/// The outcome of an operation, as a settled record keeps it for duplicates.
 ///
-/// Whoever runs something behind one of the crate's edges needs none: the edges pack what came of it. It is for those
-/// who settle in a runner's place, with [`StoreAdmin::settle_as`](crate::store::StoreAdmin::settle_as) or a
-/// [`Reconciler`](crate::Reconciler), and it has to be of the kind that the operation's own edge reads:
+/// Code behind one of the crate's layers, or in `Once`, needs none: its outcome is packed for it. A payload is for code
+/// that settles in a runner's place, with [`StoreAdmin::settle_as`](crate::store::StoreAdmin::settle_as) or a
+/// [`Reconciler`](crate::Reconciler). It has to be of the kind that fits the operation:
 ///
 /// | operation | payload | its duplicate |
 /// | --- | --- | --- |
-/// | HTTP request | [`response`](Self::response) | gets this answer, marked as a replay |
+/// | HTTP request | [`response`](Self::response) | receives this answer, marked as a replay |
 /// | HTTP request | [`failed`](Self::failed) | receives a 500 `handler-failed` |
 /// | message | [`done`](Self::done) | is acknowledged |
 /// | message | [`failed`](Self::failed) | is dead-lettered |
-/// | function | [`value`][value] | gets this value |
-/// | function | [`failed`](Self::failed) | hears `handler-failed` |
-/// | any | [`tombstone`](Self::tombstone) | an HTTP request or a function hears `response-not-retained`; a message is acknowledged |
+/// | function | [`value`][value] | receives this value |
+/// | function | [`failed`](Self::failed) | receives `handler-failed` |
+/// | any | [`tombstone`](Self::tombstone) | an HTTP request or a function receives `response-not-retained`; a message is acknowledged |
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,22 +52,22 @@ const FAILED: &[u8] = &[OF_NO_REQUEST, 1];
 const VALUE: &[u8] = &[OF_NO_REQUEST, 2];
 
 impl Payload {
-    /// It ran, and there is nothing to answer with.
+    /// Creates a tombstone: the operation ran, and there is nothing to answer with.
     pub const fn tombstone() -> Self {
         Self(None)
     }
 
-    /// The message was handled.
+    /// Creates the payload of a message that was handled.
     pub const fn done() -> Self {
         Self(Some(Bytes::from_static(DONE)))
     }
 
-    /// It ran and failed, and must not run again.
+    /// Creates the payload of an operation that ran and failed, and must not run again.
     pub const fn failed() -> Self {
         Self(Some(Bytes::from_static(FAILED)))
     }
 
-    /// The function gave this value.
+    /// Creates the payload of a function's value.
     ///
     /// # Errors
     ///
@@ -84,12 +84,12 @@ impl Payload {
         Ok(Self(Some(bytes.into())))
     }
 
-    /// What an edge has packed.
+    /// Wraps bytes that are packed already.
     pub(crate) const fn packed(bytes: Bytes) -> Self {
         Self(Some(bytes))
     }
 
-    /// The bytes that a store keeps; `None` for a tombstone.
+    /// Returns the bytes that a store keeps; `None` for a tombstone.
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         self.0
@@ -111,12 +111,12 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// Whether a kept payload says that it ran and failed.
+/// Returns whether a kept payload states that the operation ran and failed.
 pub(crate) fn is_failure(payload: Option<&Bytes>) -> bool {
     payload.is_some_and(|bytes| bytes == FAILED)
 }
 
-/// The JSON of a function's value, if that is what was kept.
+/// Returns the JSON of a function's value, if that is what was kept.
 #[cfg(feature = "json")]
 pub(crate) fn json_of(payload: &[u8]) -> Option<&[u8]> {
     payload.strip_prefix(VALUE)
@@ -143,7 +143,7 @@ mod tests {
         assert!(!is_failure(Some(&kept)));
     }
 
-    /// JSON would say `null`, and the duplicate be given that there is no number.
+    /// JSON would contain `null`, and a duplicate would receive no number.
     #[cfg(feature = "json")]
     #[test]
     fn a_number_that_is_not_finite_is_no_value() {

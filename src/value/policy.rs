@@ -4,7 +4,7 @@ use http::StatusCode;
 
 use super::{Keep, Reply};
 
-/// What happens to a repeated request: four axes, with times and limits.
+/// The treatment of repeated requests: four axes, with times and limits.
 ///
 /// | axis | choices | default |
 /// | --- | --- | --- |
@@ -36,7 +36,7 @@ pub struct Policy {
     pub(crate) request_limit: usize,
     pub(crate) response_limit: usize,
     pub(crate) stream_after: Option<Duration>,
-    /// The key alone decides: the content is not compared.
+    /// Whether the key alone decides: the content is not compared.
     pub(crate) any_content: bool,
 }
 
@@ -46,7 +46,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) const UNRECONCILED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl Policy {
-    /// True idempotency: a duplicate gets the first one's answer. This is the default.
+    /// Creates a policy of true idempotency: a duplicate receives the first one's answer. This is the default.
     pub fn replay() -> Self {
         Self {
             on_duplicate: OnDuplicate::Replay,
@@ -63,15 +63,16 @@ impl Policy {
         }
     }
 
-    /// Anti-resubmit: a duplicate is refused.
+    /// Creates an anti-resubmit policy: a duplicate is refused.
     pub fn reject() -> Self {
         Self::replay().on_duplicate(OnDuplicate::Reject)
     }
 
-    /// Refuses a duplicate only while the first request runs, and remembers nothing afterwards: "do not submit twice at once".
+    /// Refuses a duplicate only while the first request runs, and remembers nothing afterwards: "do not submit twice at
+    /// once".
     ///
-    /// This protects a handler from running beside itself for one key, such as an export or a synchronization. It is no
-    /// idempotency: a retry after the first one's end runs again.
+    /// This keeps a handler from running twice at the same time for one key, such as an export or a synchronization. It
+    /// is no idempotency: a retry after the first one's end runs again.
     ///
     /// ```
     /// use axum::{Router, routing::post};
@@ -91,15 +92,16 @@ impl Policy {
     /// Refuses every further request with the same key for `duration` after a success, whatever its content is: 409
     /// `duplicate-request`, with a `Retry-After` of what is left of the window.
     ///
-    /// This is for a window by a field, such as one text message a minute to a phone number. A request that fails ends the
-    /// window, so that it can be sent again. While the first one runs, another one receives a 409 `request-in-progress`.
+    /// This is for a window by a field, such as one text message a minute to a phone number. A request that fails ends
+    /// the window, so that it can be sent again. While the first one runs, another one receives a 409
+    /// `request-in-progress`.
     ///
-    /// It holds on every layer: a [`ConsumerLayer`](crate::ConsumerLayer) acknowledges whatever comes with the same key
-    /// meanwhile and does not handle it, and `Once` refuses it.
+    /// It holds on every layer: a [`ConsumerLayer`](crate::ConsumerLayer) acknowledges a message with the same key
+    /// during the window and does not handle it, and `Once` refuses it.
     ///
-    /// The content is not compared, but the caller is: without a scope, another caller under the same key receives a 422
-    /// `other-caller`. For a window that all callers share, say so with
-    /// [`unscoped`](crate::IdempotencyLayer::unscoped), as here:
+    /// The content is not compared, but the caller is: without a scope, another caller under the same key receives a
+    /// 422 `other-caller`. For a window that all callers share, use [`unscoped`](crate::IdempotencyLayer::unscoped), as
+    /// here:
     ///
     /// ```
     /// # #[cfg(feature = "json")] {
@@ -124,43 +126,45 @@ impl Policy {
         Self { any_content: true, ..Self::reject().retention(duration) }
     }
 
-    /// At most once: every answer is kept, failures and panics too, and a lapsed claim is never taken over.
+    /// Creates a policy of at most once: every answer is kept, failures and panics too, and a lapsed claim is never
+    /// taken over.
     ///
-    /// What a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at least. Answers are
-    /// kept for 30 days too: "at most once" holds for the retention, and after it the same key runs again.
+    /// The record that a dead runner leaves behind stays until it is [reconciled](crate::Reconciler), for 30 days at
+    /// least. Answers are kept for 30 days too: "at most once" holds for the retention, and after it the same key runs
+    /// again.
     ///
     /// A runner that stood still past its lease, or lost its store, may find its record released, by a reconciler or by
-    /// hand. So a handler asks [`Operation::is_lost`](crate::Operation::is_lost) right before its effect.
+    /// hand. So a handler checks [`Operation::is_lost`](crate::Operation::is_lost) right before its effect.
     pub fn at_most_once() -> Self {
         Self::replay().keep(Keep::Everything).after_crash(AfterCrash::Never).retention(UNRECONCILED)
     }
 
-    /// What a duplicate of an ended request gets.
+    /// Sets how a duplicate of an ended request is answered.
     pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
         Self { on_duplicate, ..self }
     }
 
-    /// What a duplicate of a running request gets.
+    /// Sets how a duplicate of a running request is answered.
     pub fn while_running(self, while_running: WhileRunning) -> Self {
         Self { while_running, ..self }
     }
 
-    /// Which answers are kept. The key of any other answer is released, so that the next try runs.
+    /// Sets which answers are kept. The key of any other answer is released, so that the next try runs.
     pub fn keep(self, keep: Keep) -> Self {
         Self { keep, ..self }
     }
 
-    /// What happens once the lease of a running request has lapsed.
+    /// Sets what happens once the lease of a running request has lapsed.
     pub fn after_crash(self, after_crash: AfterCrash) -> Self {
         Self { after_crash, ..self }
     }
 
-    /// How long an ended request answers duplicates, from its end. Default: 24 hours.
+    /// Sets how long an ended request answers duplicates, from its end. Default: 24 hours.
     ///
-    /// It should be longer than clients go on retrying. After it, a key is new without a trace: a late retry runs again. Say
-    /// in your documentation how long it is, or on the wire with
-    /// [`expires_header`](crate::IdempotencyLayer::expires_header); and guard what must never happen twice where it happens,
-    /// such as with a unique number in the database.
+    /// It should be longer than clients go on retrying. After it, nothing remains of a key: a late retry runs again.
+    /// State the retention in your documentation, or in each answer with
+    /// [`expires_header`](crate::IdempotencyLayer::expires_header). An effect that must never happen twice needs a
+    /// guard of its own, such as a unique number in the database.
     ///
     /// # Panics
     ///
@@ -171,14 +175,14 @@ impl Policy {
         Self { retention, ..self }
     }
 
-    /// How long a running request keeps its key without a sign of life. Default: 30 seconds.
+    /// Sets how long a running request keeps its key without a renewal. Default: 30 seconds.
     ///
     /// The lease is renewed three times within its length as long as the handler's task is polled, so it bounds how
     /// long a dead process holds a key, and not how long a handler may run. A process, or a store, that stands still
     /// for longer can be overtaken.
     ///
-    /// After a crash, retries are refused (409 `request-in-progress`) until the lease has lapsed. Make it shorter if they must
-    /// not have to wait for so long, and the runtime and the store are never held up for as long as that.
+    /// After a crash, retries are refused (409 `request-in-progress`) until the lease has lapsed. Make it shorter if
+    /// retries must not wait for so long and the runtime and the store are never held up for as long as that.
     ///
     /// # Panics
     ///
@@ -189,42 +193,42 @@ impl Policy {
         Self { lease, ..self }
     }
 
-    /// When a client that is refused for now should come again. Default: 1 second.
+    /// Sets when a client that is refused for now should try again. Default: 1 second.
     ///
-    /// It is sent as `Retry-After`, in whole seconds, rounded up and at least 1; and never as more than what is left of the
-    /// running request's lease. About as long as the handler takes is a good choice.
+    /// It is sent as `Retry-After`, in whole seconds, rounded up and at least 1, but never more than what is left of
+    /// the running request's lease. About as long as the handler takes is a good choice.
     pub fn retry_after(self, retry_after: Duration) -> Self {
         Self { retry_after, ..self }
     }
 
-    /// How long a request body may be, in bytes. Default: 2 MiB, as Axum has it.
+    /// Sets how long a request body may be, in bytes. Default: 2 MiB, as in Axum.
     pub fn request_limit(self, request_limit: usize) -> Self {
         Self { request_limit, ..self }
     }
 
-    /// How long an answer's body may be to be kept, in bytes. Default: 2 MiB, so that an answer that repeats its request is
-    /// kept.
+    /// Sets how long an answer's body may be to be kept, in bytes. Default: 2 MiB, so that an answer that repeats its
+    /// request is kept.
     ///
-    /// A longer one reaches its client; a duplicate hears that it was not retained.
+    /// A longer answer reaches its client, but a duplicate receives a 409 `response-not-retained`.
     pub fn response_limit(self, response_limit: usize) -> Self {
         Self { response_limit, ..self }
     }
 
-    /// How long an answer without a length is read before it is passed on as a stream. Default: until it ends.
+    /// Sets how long an answer without a length is read before it is passed on as a stream. Default: until it ends.
     ///
-    /// The layer reads an answer to its end, so that it can be kept, before its client gets any of it. A handler that
-    /// streams (`Body::from_stream`, newline-delimited JSON) is thereby held up. With this, an answer that has neither a
-    /// `Content-Length` nor a body of known length, and that goes on for longer than `duration`, is recorded as not
-    /// retained; then what was read so far goes to the client, and the rest as it comes. A duplicate receives a 409
-    /// `response-not-retained`. Whatever ends in time is kept as usual.
+    /// The layer reads an answer to its end, so that it can be kept, before the client receives any of it. This delays
+    /// a handler that streams (`Body::from_stream`, newline-delimited JSON). With this setting, an answer that has
+    /// neither a `Content-Length` nor a body of known length is recorded as not retained if it goes on for longer than
+    /// `duration`. Then the client receives what was read so far, and the rest as it comes. A duplicate receives a 409
+    /// `response-not-retained`. An answer that ends in time is kept as usual.
     ///
-    /// A `text/event-stream`, and an answer for which the handler calls [`Operation::stream`](crate::Operation::stream),
-    /// is passed on at once in any case.
+    /// A `text/event-stream`, and an answer for which the handler calls
+    /// [`Operation::stream`](crate::Operation::stream), is passed on at once in any case.
     pub fn stream_after(self, duration: Duration) -> Self {
         Self { stream_after: Some(duration), ..self }
     }
 
-    /// How long the record of a running request outlives its last renewal.
+    /// Returns how long the record of a running request outlives its last renewal.
     pub(crate) fn horizon(&self) -> Duration {
         let horizon = self.retention.max(self.lease.saturating_mul(10));
         match self.after_crash {
@@ -233,8 +237,8 @@ impl Policy {
         }
     }
 
-    /// How long attempts are remembered after a failure: its answer, if there was one. A client's mistake (4xx) is corrected
-    /// soon or never.
+    /// Returns how long attempts are remembered after a failure, with its answer if there was one. A client's mistake
+    /// (4xx) is corrected soon or never.
     pub(crate) fn released_for(&self, answer: Option<StatusCode>) -> Duration {
         match answer {
             Some(status) if status.is_client_error() => self.retention.min(HOUR),
@@ -246,8 +250,8 @@ impl Policy {
         self.after_crash == AfterCrash::Never
     }
 
-    /// Whether the outcome of something that is no HTTP request is kept. `is_final` says that the next try cannot change
-    /// it.
+    /// Returns whether the outcome of something that is no HTTP request is kept. `is_final` states that the next try
+    /// cannot change it.
     pub(crate) fn keeps_outcome(&self, wishes: HandlerDirectives, is_final: bool) -> bool {
         match wishes.retain {
             Some(retain) => retain != Retain::No,
@@ -255,12 +259,12 @@ impl Policy {
         }
     }
 
-    /// When to come again while another runs that has this much left of its lease.
+    /// Returns when to try again while another request runs that has this much left of its lease.
     pub(crate) fn pause(&self, left: Duration) -> Duration {
         self.retry_after.min(left).max(Duration::from_millis(1))
     }
 
-    /// How long a duplicate of a running request waits.
+    /// Returns how long a duplicate of a running request waits.
     pub(crate) fn patience(&self) -> Duration {
         match self.while_running {
             WhileRunning::Wait(patience) | WhileRunning::WaitThenRespond(patience, _) => patience,
@@ -268,7 +272,7 @@ impl Policy {
         }
     }
 
-    /// Whether a panic is remembered like an answer.
+    /// Returns whether a panic is remembered like an answer.
     pub(crate) fn keeps_panics(&self) -> bool {
         self.is_at_most_once() || matches!(self.keep, Keep::Everything | Keep::EverythingBut(_))
     }
@@ -280,7 +284,7 @@ impl Default for Policy {
     }
 }
 
-/// What a duplicate of an ended request gets.
+/// How a duplicate of an ended request is answered.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum OnDuplicate {
@@ -290,34 +294,35 @@ pub enum OnDuplicate {
     Reject,
     /// An answer of one's own, in place of a kept success.
     ///
-    /// A kept failure (4xx or 5xx) is replayed as it was: whoever reads the answer as a word of success must not receive
-    /// it for something that failed. Nor does it answer for a record whose content cannot be read (409
-    /// `response-not-retained`), or that says that the request failed (500 `handler-failed`).
+    /// A kept failure (4xx or 5xx) is replayed as it was, since a client may read the application's answer as success.
+    /// A duplicate is refused if the record's content cannot be read (409 `response-not-retained`), or if the record
+    /// states that the request failed (500 `handler-failed`).
     Respond(Reply),
-    /// The duplicate reaches the handler, which finds in its [`Operation`](crate::Operation) that it
-    /// [is one](crate::Operation::is_duplicate), with [what was kept](crate::Operation::kept).
+    /// The duplicate reaches the handler, which sees in its [`Operation`](crate::Operation) that it [is a
+    /// duplicate](crate::Operation::is_duplicate), and [what was kept](crate::Operation::kept).
     ///
-    /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the duplicate,
-    /// so several of them run at the same time: the handler must only read. In transaction mode there is no transaction for
-    /// it: the handler looks at its `Operation` before it takes one, since the extractor `Tx` would answer with 500. What is
-    /// recorded as [failed](crate::Payload::failed) without an answer is refused with `handler-failed`. A request that loses
-    /// its claim while its handler runs gets the answer that is kept instead of its own.
+    /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the
+    /// duplicate, so several of them run at the same time: the handler must only read. In transaction mode there is no
+    /// transaction for it: the handler looks at its `Operation` before it takes one, since the extractor `Tx` would
+    /// answer with 500. A record of a [failure](crate::Payload::failed) without an answer is refused with
+    /// `handler-failed`. A request that loses its claim while its handler runs receives the kept answer instead of its
+    /// own.
     PassThrough,
 }
 
-/// What a duplicate of a running request gets.
+/// How a duplicate of a running request is answered.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WhileRunning {
     /// 409 `request-in-progress` with `Retry-After`.
     Refuse,
-    /// It waits for this long at most, then for what a duplicate of an ended request gets. If the first one fails,
-    /// exactly one of those that wait runs next.
+    /// A wait for this long at most, then the answer for a duplicate of an ended request. If the first request fails,
+    /// exactly one of the waiting ones runs next.
     Wait(Duration),
-    /// An answer of one's own, which gets a `Retry-After` if it has none.
+    /// An answer of one's own. It is sent with a `Retry-After`, which is added if it has none.
     Respond(Reply),
-    /// It waits as with [`Wait`](Self::Wait). If the first one still runs then, it gets an answer of one's own, with a
-    /// `Retry-After` if it has none.
+    /// A wait as with [`Wait`](Self::Wait). If the first request still runs then, an answer of one's own, with a
+    /// `Retry-After` added if it has none.
     ///
     /// ```
     /// use std::time::Duration;
@@ -339,29 +344,30 @@ pub enum WhileRunning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterCrash {
-    /// The next try of the same request runs, and is told that it is not the first.
+    /// The next try of the same request runs, and sees that it is not the first.
     RunAgain,
-    /// It does not run again: 409 `outcome-unknown` until somebody finds out how it ended. The record is kept for 30 days, or
-    /// for the [retention](Policy::retention) if that is longer; after that the same key runs again.
-    /// Handlers ask [`Operation::is_lost`](crate::Operation::is_lost) right before their effect.
+    /// The request does not run again: a retry receives a 409 `outcome-unknown` until somebody finds out how the first
+    /// one ended. The record is kept for 30 days, or for the [retention](Policy::retention) if that is longer; after
+    /// that the same key runs again. Handlers check [`Operation::is_lost`](crate::Operation::is_lost) right before
+    /// their effect.
     Never,
 }
 
-/// How an answer of the handler's is kept, if the handler says so itself.
+/// How an answer of the handler is kept, if the handler decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retain {
-    /// It is not kept: the next try runs.
+    /// Not kept: the next try runs.
     No,
-    /// It is kept for this long, whatever its status.
+    /// Kept for this long, whatever its status.
     For(Duration),
 }
 
-/// What a handler wants done with its own answer.
+/// The handler's decisions about its own answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HandlerDirectives {
     pub(crate) retain: Option<Retain>,
     pub(crate) stream: bool,
-    /// Something outside may know of the operation.
+    /// Whether something outside may know of the operation.
     pub(crate) began: bool,
 }
 

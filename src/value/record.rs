@@ -7,13 +7,13 @@ use bytes::Bytes;
 
 use super::{Binding, Caller, Claim, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext, Unseen};
 
-/// Where a record stands.
+/// The state of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum State {
     /// A token that nobody has claimed.
     Issued,
-    /// Claimed; alive or lapsed, as its lease says.
+    /// Claimed; its lease states whether the claim is alive or has lapsed.
     Running,
     /// Ended, with a kept answer or as a tombstone.
     Settled,
@@ -21,54 +21,54 @@ pub enum State {
     Released,
 }
 
-/// What a store holds for a key, as it is read.
+/// The record that a store holds for a key, as it is read.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Record {
-    /// Where it stands.
+    /// The state.
     pub state: State,
-    /// Who claimed it last.
+    /// The last claimant.
     pub claimant: Claimant,
-    /// How many times it was claimed since it began.
+    /// The number of claims since the record began.
     pub attempt: u32,
-    /// What the last claim asked for.
+    /// The fingerprint of the last claim.
     pub fingerprint: Fingerprint,
-    /// Who asked, if no scope says so. A released record belongs to this caller.
+    /// The caller, if there is no scope. A released record belongs to this caller.
     pub caller: Caller,
-    /// The last claim brought the caller: the record had none before.
+    /// Whether the last claim brought the caller: the record had none before.
     pub caller_is_new: bool,
     /// The number of the secret that the fingerprint and the caller are made with.
     pub secret: SecretNumber,
-    /// Who began the operation.
+    /// The origin of the operation.
     pub origin: Origin,
-    /// The last claim is never taken over.
+    /// Whether the last claim is never taken over.
     pub at_most_once: bool,
-    /// The last claim was a takeover.
+    /// Whether the last claim was a takeover.
     pub takeover: bool,
-    /// Running: how long the lease is that its claim asked for, or its last renewal. Otherwise zero.
+    /// For a running record, the length of the lease that its claim or its last renewal asked for. Otherwise zero.
     pub lease: Duration,
-    /// Running: what is left of the lease; zero if it has lapsed. Otherwise zero.
+    /// For a running record, what is left of the lease; zero if it has lapsed. Otherwise zero.
     pub lease_left: Duration,
-    /// Running: how long ago the lease lapsed; zero if it is alive. Otherwise zero.
+    /// For a running record, the time since the lease lapsed; zero if it is alive. Otherwise zero.
     pub lapsed_for: Duration,
-    /// When the record began, by the store's clock.
+    /// The time at which the record began, by the store's clock.
     pub created: SystemTime,
-    /// When it was settled, by the store's clock.
+    /// The time at which the record was settled, by the store's clock.
     pub settled: Option<SystemTime>,
-    /// How long it is still there unless something happens to it.
+    /// The time that the record remains unless something happens to it.
     pub expires_in: Duration,
     /// The kept answer of a settled record; `None` for a tombstone.
     pub payload: Option<Bytes>,
-    /// What the application kept with the claim.
+    /// The note that the application kept with the claim.
     pub note: Bytes,
-    /// What a token is bound to; `None` if the record is no token's.
+    /// The binding of a token; `None` if the record is not a token's.
     pub binding: Option<Binding>,
-    /// Where the last run stands in a distributed trace.
+    /// The position of the last run in a distributed trace.
     pub trace: Option<TraceContext>,
 }
 
 impl Record {
-    /// A record in `state` with everything else empty, for stores to fill in.
+    /// Creates a record in `state` with everything else empty, for stores to fill in.
     #[must_use]
     pub fn new(state: State, claimant: Claimant, attempt: u32) -> Self {
         Self {
@@ -95,12 +95,13 @@ impl Record {
         }
     }
 
-    /// Whether the record is of the request that `claim` was made for: the same caller, the same content.
+    /// Returns whether the record belongs to the request that `claim` was made for: the same caller, the same content.
     pub(crate) fn is_of(&self, claim: &Claim) -> bool {
         claim.under(self.secret) == Some((self.caller, self.fingerprint))
     }
 
-    /// Running, lapsed and not yet taken over: what reconciliation looks for.
+    /// Returns whether the record is abandoned: running, lapsed and not yet taken over. Reconciliation looks for such
+    /// records.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.state == State::Running && self.lease_left.is_zero()
@@ -134,20 +135,20 @@ impl fmt::Debug for Record {
     }
 }
 
-/// Which records [`StoreAdmin::list`](crate::store::StoreAdmin::list) gives.
+/// The records that [`StoreAdmin::list`](crate::store::StoreAdmin::list) returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Filter {
-    /// All of them.
+    /// All records.
     All,
-    /// Those in this state.
+    /// Records in this state.
     State(State),
-    /// Those that are running, lapsed and not yet taken over: what reconciliation looks for.
+    /// Abandoned records: running, lapsed and not yet taken over. Reconciliation looks for them.
     Abandoned,
 }
 
 impl Filter {
-    /// Whether it lets `record` through.
+    /// Returns whether the filter includes `record`.
     #[must_use]
     pub fn admits(self, record: &Record) -> bool {
         match self {
@@ -158,7 +159,7 @@ impl Filter {
     }
 }
 
-/// A record with its key, as [`StoreAdmin::list`](crate::store::StoreAdmin::list) gives it.
+/// A record with its key, as [`StoreAdmin::list`](crate::store::StoreAdmin::list) returns it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
@@ -169,7 +170,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Pairs a key with its record.
+    /// Creates an entry of a key and its record.
     #[must_use]
     pub fn new(key: RecordKey, record: Record) -> Self {
         Self { key, record }

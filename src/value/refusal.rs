@@ -4,28 +4,28 @@ use http::StatusCode;
 
 use super::{KeyError, Mismatch, StoreError, StoreErrorKind};
 
-/// Why a request was not run.
+/// The reason why a request was not run.
 ///
 /// Each refusal has a name ([`name`](Self::name)), which is the fragment of the problem's `type` (RFC 9457), and a
 /// status. 400, 409 and 422 are those of draft-ietf-httpapi-idempotency-key-header-07, section 2.7.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The request has no key, and the route asks for one.
+    /// The request has no key, and the route requires one.
     KeyMissing,
     /// The request's key is malformed.
     KeyInvalid(KeyError),
-    /// The request does not say whose key it is, and the route asks for it.
+    /// The request has no scope, and the route requires one.
     ScopeMissing,
-    /// What says whose key it is, is malformed.
+    /// The request's scope is malformed.
     ScopeInvalid(KeyError),
-    /// No layer further out has put the extension of this type into the request, and the scope is taken from it.
+    /// The extension that the scope is taken from is missing: no layer further out has inserted one of this type.
     ExtensionMissing(&'static str),
-    /// The body is not in the form that the fingerprint asks for.
+    /// The body is not in the form that the fingerprint requires.
     BodyInvalid(Cow<'static, str>),
     /// The body did not arrive whole.
     BodyIncomplete,
-    /// The body stood still for too long.
+    /// The body made no progress for too long.
     BodyTimeout,
     /// The body is longer than this many bytes, or than a layer further out allows.
     BodyTooLarge(Option<usize>),
@@ -45,11 +45,11 @@ pub enum Refusal {
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
     HandlerFailed,
-    /// The handler answered, and what it did in its transaction was rolled back all the same.
+    /// The handler answered, but what it did in its transaction was rolled back.
     RolledBack,
-    /// The handler answered, and whether its transaction was committed is not known.
+    /// The handler answered, but it is not known whether its transaction was committed.
     CommitUnknown,
-    /// The request has no token, and the route asks for one.
+    /// The request has no token, and the route requires one.
     TokenMissing,
     /// The token was used before.
     TokenUsed,
@@ -57,18 +57,18 @@ pub enum Refusal {
     TokenInvalid,
     /// The caller has left too many operations unfinished.
     TooManyUnfinished,
-    /// Too many operations are unfinished whose clients have left.
+    /// Too many operations whose clients have left are unfinished.
     ServerBusy,
     /// The store does not answer.
     StoreUnavailable,
     /// The store has no room for another record.
     StoreFull,
-    /// The scope of the key, or the principal of the token, holds as many records as the store gives it.
+    /// The scope of the key, or the principal of the token, holds as many records as the store allows.
     TooManyKeys,
 }
 
 impl Refusal {
-    /// The name, as in the fragment of the problem's `type`.
+    /// Returns the name, as in the fragment of the problem's `type`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -102,7 +102,8 @@ impl Refusal {
         }
     }
 
-    /// Returns whether the same request, sent again later, can have another outcome: the member `retryable` of the problem.
+    /// Returns whether the same request, sent again later, can have another outcome: the member `retryable` of the
+    /// problem.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -136,7 +137,7 @@ impl Refusal {
         }
     }
 
-    /// Returns what whoever runs the service can do about it, for logs. It is no text for clients.
+    /// Returns what the operator of the service can do about it, for logs. It is no text for clients.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
@@ -156,7 +157,7 @@ impl Refusal {
         })
     }
 
-    /// The status of the answer.
+    /// Returns the status of the answer.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -185,7 +186,7 @@ impl Refusal {
         }
     }
 
-    /// A short text that is the same for every refusal of this name.
+    /// Returns a short text that is the same for every refusal of this name.
     #[must_use]
     pub fn title(&self) -> &'static str {
         match self {
@@ -219,7 +220,7 @@ impl Refusal {
         }
     }
 
-    /// What the client can do about it.
+    /// Returns what the client can do about it.
     #[must_use]
     pub fn detail(&self) -> Cow<'static, str> {
         let text = match self {

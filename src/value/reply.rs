@@ -5,14 +5,14 @@ use http::{HeaderMap, Response, StatusCode, request::Parts};
 
 use super::RecordKey;
 
-/// An answer that the application gives in place of one of the layer's.
+/// An answer that the application gives in place of the layer's.
 #[derive(Clone)]
 pub struct Reply(Arc<ReplyFn>);
 
 type ReplyFn = dyn Fn(&Duplicate<'_>) -> Response<Bytes> + Send + Sync;
 
 impl Reply {
-    /// Always gives the same answer.
+    /// Creates a reply that always gives the same answer.
     ///
     /// ```
     /// use bytes::Bytes;
@@ -26,7 +26,7 @@ impl Reply {
         Self::from_fn(move |_| response.clone())
     }
 
-    /// Makes an answer for each duplicate, of its head and of what was kept for it.
+    /// Creates a reply that makes an answer for each duplicate, from its head and from what was kept for it.
     ///
     /// ```
     /// use bytes::Bytes;
@@ -140,7 +140,7 @@ impl KeptAnswer {
         self.expires
     }
 
-    /// Returns the kept answer once more, without trailers and without the mark of a replay.
+    /// Returns the kept answer as a new response, without trailers and without the mark of a replay.
     #[must_use]
     pub fn to_response(&self) -> Response<Bytes> {
         let mut response = Response::new(self.body.clone());

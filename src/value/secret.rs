@@ -8,26 +8,26 @@ use super::{Caller, Fingerprint, digest::hex};
 /// The length of the hash, in bytes: a shorter secret is weaker than the hash itself (RFC 2104, section 3).
 const SHORTEST: usize = 32;
 
-/// Makes what a store, a log or another service sees of a request useless to whoever can only guess.
+/// A secret that makes what a store, a log or another service sees of a request useless to somebody who can only guess.
 ///
-/// Without a secret, callers, fingerprints, log ids and child keys are plain digests: whoever reads them can test a guess,
-/// and a guess at a card number or a weak password succeeds in a second. With a secret, they are HMAC-SHA256 values
-/// (RFC 2104) that nobody can test without the secret.
+/// Without a secret, callers, fingerprints, log ids and child keys are plain digests: whoever reads them can test a
+/// guess, and a guess at a card number or a weak password succeeds in a second. With a secret, they are HMAC-SHA256
+/// values (RFC 2104) that nobody can test without the secret.
 ///
-/// Names stay as they are: the route, the scope and the key of a record do not depend on a secret, since a record has to
+/// Names do not change: the route, the scope and the key of a record do not depend on a secret, since a record has to
 /// be found after the secret was replaced.
 ///
 /// # Rotation
 ///
-/// A record says by number which secret its values were made with. The number is derived from the secret, so there are no
-/// numbers to keep apart. Replace a secret in three steps, each on all processes before the next one begins:
+/// A record states by a number which secret its values were made with. The number is derived from the secret, so nobody
+/// has to assign numbers. Replace a secret in three steps, each on all processes before the next one begins:
 ///
 /// 1. accept the new one: `Secret::new(old)?.accept(new)?`
 /// 2. use it: `Secret::new(new)?.accept(old)?`
 /// 3. when the longest retention has passed since step 2: `Secret::new(new)?`
 ///
-/// A request that meets a record whose secret is not at hand receives 409 `record-incompatible`, and does not run. Records
-/// that were made before the first secret was set are still compared, without a secret.
+/// A request that meets a record whose secret is not at hand receives 409 `record-incompatible`, and does not run.
+/// Records that were made before the first secret was set are still compared, without a secret.
 ///
 /// ```
 /// use tower_idempotency::{IdempotencyLayer, MemoryStore, Secret};
@@ -54,8 +54,8 @@ const CALLER: &[u8] = b"tower-idempotency: caller, 1";
 const FINGERPRINT: &[u8] = b"tower-idempotency: fingerprint, 1";
 
 impl Secret {
-    /// Uses this secret. It should be 32 random bytes or more, the same on every process, of a source made for secrets,
-    /// such as `openssl rand 32`.
+    /// Creates a secret for use. It should be 32 random bytes or more, the same on every process, from a source made
+    /// for secrets, such as `openssl rand 32`.
     ///
     /// # Errors
     ///
@@ -74,13 +74,13 @@ impl Secret {
         Ok(Self(self.0.iter().cloned().chain([other]).collect()))
     }
 
-    /// The number of the secret that is used.
+    /// Returns the number of the secret that is used.
     #[must_use]
     pub fn number(&self) -> SecretNumber {
         self.0.first().map_or(SecretNumber::NONE, |key| key.number)
     }
 
-    /// The caller and the fingerprint under the secret of this number, if it is at hand.
+    /// Returns the caller and the fingerprint under the secret of this number, if that secret is at hand.
     pub(crate) fn seal(
         &self,
         number: SecretNumber,
@@ -94,7 +94,7 @@ impl Secret {
         Some((key.caller(caller), key.fingerprint(fingerprint)))
     }
 
-    /// An HMAC of `parts` under the secret of this number, each part behind its length.
+    /// Returns an HMAC of `parts` under the secret of this number, each part preceded by its length.
     pub(crate) fn mac(&self, number: SecretNumber, parts: &[&[u8]]) -> Option<[u8; 32]> {
         let mut mac = self.key(number)?.mac.clone();
         for part in parts {
@@ -158,7 +158,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Tells apart the secrets that the values of a record may have been made with.
+/// The number of a secret, which tells apart the secrets that the values of a record may have been made with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretNumber(u32);
 
@@ -166,7 +166,7 @@ impl SecretNumber {
     /// No secret: the values are plain digests.
     pub const NONE: Self = Self(0);
 
-    /// Makes the number that a store has kept.
+    /// Creates the number that a store has kept.
     #[must_use]
     pub const fn from_u32(number: u32) -> Self {
         Self(number)
@@ -185,11 +185,11 @@ impl fmt::Debug for SecretNumber {
     }
 }
 
-/// A secret is shorter than 32 bytes.
+/// The error for a secret that is shorter than 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecretTooShort {
-    /// How long the secret is, in bytes.
+    /// The length of the secret, in bytes.
     pub length: usize,
 }
 

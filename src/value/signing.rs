@@ -7,15 +7,15 @@ use super::{Binding, Digest, SecretTooShort, base64url, hex};
 
 /// Secrets that tokens are signed with, by HMAC-SHA256 (RFC 2104, FIPS 198-1).
 ///
-/// One signs; all are accepted. Secrets are replaced without a token being refused, in three steps, each on all
-/// processes before the next begins:
+/// One secret signs, and all are accepted. A secret can be replaced without a token being refused, in three steps, each
+/// on all processes before the next begins:
 ///
 /// 1. accept the new one: `SigningKeys::new(old)?.accept(new)?`
 /// 2. sign with it: `SigningKeys::new(new)?.accept(old)?`
 /// 3. once the life of a token has passed, and the clock skew: `SigningKeys::new(new)?`
 ///
-/// A token names the secret that it was signed with by an identifier that is made from the secret, so there are no
-/// identifiers to keep apart. `Debug` shows these and nothing else.
+/// A token names the secret that it was signed with by an identifier that is derived from the secret, so nobody has to
+/// assign identifiers. `Debug` shows the identifiers and nothing else.
 ///
 /// ```
 /// use tower_idempotency::SigningKeys;
@@ -55,29 +55,29 @@ const NAMING: &[u8] = b"tower-idempotency: identifier of a secret, 1";
 const SIGNING: &[u8] = b"tower-idempotency: token, 1";
 
 impl SigningKeys {
-    /// Signs tokens with this secret, and accepts those that are signed with it.
+    /// Creates keys that sign tokens with this secret, and accept those that are signed with it.
     ///
-    /// It should be random bytes, the same on every process, of a source made for secrets, such as
-    /// `openssl rand 32`.
+    /// The secret should be random bytes, the same on every process, from a source made for secrets, such as `openssl
+    /// rand 32`.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is shorter than 32 bytes, the length of the hash (RFC 2104, section 3).
+    /// Returns an error if the secret is shorter than 32 bytes, the length of the hash (RFC 2104, section 3).
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
         Ok(Self { signing: Key::new(secret.as_ref())?, accepted: Vec::new() })
     }
 
-    /// Tokens that are signed with this secret are accepted as well.
+    /// Accepts tokens that are signed with this secret as well.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is shorter than 32 bytes.
+    /// Returns an error if the secret is shorter than 32 bytes.
     pub fn accept(mut self, secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
         self.accepted.push(Key::new(secret.as_ref())?);
         Ok(self)
     }
 
-    /// A token as text, 108 characters.
+    /// Signs a token, as a text of 108 characters.
     pub(crate) fn sign(&self, binding: &Binding, expires: u64, nonce: &[u8; NONCE]) -> String {
         let mut token = [0; LENGTH];
         token[0] = VERSION;
@@ -89,7 +89,8 @@ impl SigningKeys {
         base64url::encode(&token)
     }
 
-    /// When `token` expires and the nonce in it, if it was signed for `binding`. MACs are compared in constant time.
+    /// Returns when `token` expires and the nonce in it, if it was signed for `binding`. MACs are compared in constant
+    /// time.
     pub(crate) fn verify(&self, token: &str, binding: &Binding) -> Option<(u64, [u8; NONCE])> {
         let token: [u8; LENGTH] = base64url::decode(token)?;
         let (signed, mac) = token.split_at(NONCE_ENDS);
@@ -114,7 +115,7 @@ impl Key {
         Ok(Self { id, mac: Arc::new(mac) })
     }
 
-    /// Everything behind the part that is in the token has one length.
+    /// Returns the MAC over the signed part and the binding. Everything behind the signed part has a fixed length.
     fn mac_of(&self, signed: &[u8], binding: &Binding) -> Hmac<Sha256> {
         let mut bound = Digest::new();
         bound.part(binding.purpose.as_bytes());

@@ -1,6 +1,7 @@
 use std::fmt;
 
-/// Where a run stands in a distributed trace: the identifiers and flags of a `traceparent` (W3C Trace Context, section 3.2).
+/// The position of a run in a distributed trace: the identifiers and flags of a `traceparent` (W3C Trace Context,
+/// section 3.2).
 ///
 /// A store keeps it with the record, so that a replay can link to the run whose answer it repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -10,7 +11,7 @@ impl TraceContext {
     /// The length of a context, in bytes: trace id (16), span id (8), flags (1).
     pub const LENGTH: usize = 25;
 
-    /// Makes the context of a trace id, a span id and the flags.
+    /// Creates the context of a trace id, a span id and the flags.
     #[must_use]
     pub fn new(trace_id: [u8; 16], span_id: [u8; 8], flags: u8) -> Self {
         let mut bytes = [flags; Self::LENGTH];
@@ -19,7 +20,7 @@ impl TraceContext {
         Self(bytes)
     }
 
-    /// Makes the context that a store has kept.
+    /// Creates the context that a store has kept.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         Self(bytes)

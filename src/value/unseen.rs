@@ -2,7 +2,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-/// What clients and handlers have said, of which only the length is shown: it is nobody's who reads logs.
+/// Text of clients and handlers, of which only the length is shown: it must not appear in logs.
 pub(crate) struct Unseen<'a>(pub(crate) &'a Bytes);
 
 impl fmt::Debug for Unseen<'_> {

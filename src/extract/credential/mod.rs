@@ -1,21 +1,22 @@
-//! Who asks, on a layer without a scope: the credentials of a request.
+//! The credentials of a request, which tell callers apart on a layer without a scope.
 //!
-//! Another caller with the same key is refused (422 `other-caller`): it gets neither the first one's answer nor a run of its
-//! own. So a caller has to send the same credentials with every try. See [the guide](crate::guide::callers).
+//! Another caller with the same key is refused (422 `other-caller`): it receives neither the first one's answer nor a
+//! run of its own. So a caller has to send the same credentials with every try. See [the guide](crate::guide::callers).
 //!
 //! By default, the credentials are
 //!
-//! - the values of `Authorization`, `X-Api-Key`, `Api-Key`, `Apikey`, `X-Auth-Token`, `X-Access-Token`, `Private-Token` and
-//!   `Ocp-Apim-Subscription-Key`;
+//! - the values of `Authorization`, `X-Api-Key`, `Api-Key`, `Apikey`, `X-Auth-Token`, `X-Access-Token`, `Private-Token`
+//!   and `Ocp-Apim-Subscription-Key`;
 //! - the identities that gateways set, and that stay the same from request to request: `X-Forwarded-User`,
 //!   `X-Auth-Request-User`, `Remote-User`, `X-Amzn-Oidc-Identity`, `X-Goog-Authenticated-User-Id` and
 //!   `Cf-Access-Authenticated-User-Email`;
-//! - the cookies, as a set of pairs, except beside an `Authorization` of another scheme than `Basic` (they do count beside one
-//!   that is empty, or only `Bearer`, `Bearer null` or `Bearer undefined`), and without those that tell no session or are renewed by themselves: `_ga`, `_ga_*`, `_gid`, `_gcl_*`, `_fbp`, `_hj*`, `_clck`, `_clsk`,
-//!   `AWSALB`, `AWSALBCORS`, `AWSALBTG`, `AWSALBTGCORS`, `__cf_bm`, `__cflb`, `cf_clearance`, `_cfuvid`, `ARRAffinity*`,
+//! - the cookies, as a set of pairs. Beside an `Authorization` of another scheme than `Basic` they do not count, unless
+//!   it is empty or only `Bearer`, `Bearer null` or `Bearer undefined`. Cookies that identify no session or are renewed
+//!   by themselves never count: `_ga`, `_ga_*`, `_gid`, `_gcl_*`, `_fbp`, `_hj*`, `_clck`, `_clsk`, `AWSALB`,
+//!   `AWSALBCORS`, `AWSALBTG`, `AWSALBTGCORS`, `__cf_bm`, `__cflb`, `cf_clearance`, `_cfuvid`, `ARRAffinity*`,
 //!   `OptanonConsent`, `XSRF-TOKEN`, `csrftoken`, `_csrf` and `csrf_token`.
 //!
-//! Nothing counts that is drawn or signed anew for a hop, a page or a try, such as a gateway's own token.
+//! A value that is drawn or signed anew for a hop, a page or a try, such as a gateway's own token, does not count.
 //!
 //! An application that has other credentials names all of them:
 //!
@@ -42,7 +43,7 @@ pub(super) use self::usual::is_secret;
 /// Cookies follow.
 const COOKIES: u8 = 1;
 
-/// One place of a request that says who asks. Made by the functions of this module, or from a [`HeaderName`].
+/// A place of a request that has a credential. Created by the functions of this module, or from a [`HeaderName`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a credential does nothing until a layer has it"]
 pub struct Credential(Place);
@@ -53,7 +54,7 @@ enum Place {
     Cookie(Box<str>),
 }
 
-/// All values of a header. Those of `Cookie` are a set of pairs, without the ones that tell no session.
+/// Takes all values of a header. Those of `Cookie` are a set of pairs, without the ones that identify no session.
 ///
 /// # Panics
 ///
@@ -64,7 +65,7 @@ pub fn header(name: &str) -> Credential {
     name.into()
 }
 
-/// One cookie. It counts beside any other credential.
+/// Takes one cookie. It counts beside any other credential.
 ///
 /// # Panics
 ///
@@ -81,13 +82,13 @@ impl From<HeaderName> for Credential {
     }
 }
 
-/// What says who asks, if no scope does.
+/// The credentials that tell who asks, if there is no scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Credentials {
-    /// What most services have.
+    /// The credentials that most services have.
     #[default]
     Usual,
-    /// What the application has named.
+    /// The credentials that the application has named.
     Named(Arc<Named>),
 }
 
@@ -116,7 +117,7 @@ impl Credentials {
         Self::Named(Arc::new(named))
     }
 
-    /// The caller of a request; none if it has none of the credentials.
+    /// Returns the caller of a request; none if it has none of the credentials.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> (Caller, Seen) {
         match self {
             Self::Usual => usual::caller(headers),

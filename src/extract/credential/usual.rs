@@ -11,7 +11,7 @@ use crate::{
     value::{Caller, CompactDigest},
 };
 
-/// By name, in the order in which they are hashed. Which is which is said by the constants below.
+/// The names in the order in which they are hashed. The constants below state which is which.
 const LIST: [&str; 18] = [
     "api-key",
     "apikey",
@@ -39,7 +39,7 @@ const IDENTITIES: u32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 12 | 1 << 13;
 /// What is hashed as it is.
 const HEADERS: u32 = OF_COOKIES - 1;
 const OF_COOKIES: u32 = 1 << 14;
-/// Tokens that a gateway signs for every hop: they tell nobody who asks.
+/// Tokens that a gateway signs for every hop: they do not identify who asks.
 const GATEWAY_TOKENS: u32 = 1 << 15 | 1 << 16 | 1 << 17;
 
 /// The first letters of the listed names, by their lengths: nearly all other headers are told apart by that.
@@ -78,12 +78,12 @@ impl Seen {
         self.0 & bits != 0
     }
 
-    /// Whether a gateway has said who asks in a token, which does not count.
+    /// Returns whether a gateway names the caller in a token, which does not count.
     pub(crate) fn has_gateway_token(self) -> bool {
         self.has(GATEWAY_TOKENS)
     }
 
-    /// Whether a cookie does not count that could tell a session.
+    /// Returns whether there is a cookie that could identify a session and does not count.
     pub(crate) fn leaves_out_a_cookie(self, headers: &HeaderMap) -> bool {
         self.has(OF_COOKIES) && self.leaves_out_cookies(headers) && cookies::any(headers, tells_a_session)
     }
@@ -110,7 +110,7 @@ pub(super) fn caller(headers: &HeaderMap) -> (Caller, Seen) {
     (caller, seen)
 }
 
-/// Whether the values of this header can be used by whoever reads them.
+/// Returns whether the values of this header can be used by whoever reads them.
 pub(in crate::extract) fn is_secret(name: &HeaderName) -> bool {
     bit(name.as_str()) & !IDENTITIES != 0 || *name == COOKIE || *name == PROXY_AUTHORIZATION
 }
@@ -123,8 +123,8 @@ fn tells_a_session(name: &[u8]) -> bool {
     !cookies::is_of_no_session(name)
 }
 
-/// Whether an `Authorization` names a user by itself. One of `Basic` may name an application that serves many users, and
-/// scripts send an empty one, or the text of a variable that was never set, beside a session's cookie.
+/// Returns whether an `Authorization` identifies a user by itself. One of `Basic` may name an application that serves
+/// many users, and scripts send an empty one, or the text of a variable that was never set, beside a session's cookie.
 fn tells_a_user(authorization: &[u8]) -> bool {
     let value = authorization.trim_ascii();
     let (scheme, credentials) = match value.iter().position(|&byte| byte == b' ') {

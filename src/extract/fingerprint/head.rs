@@ -16,12 +16,12 @@ const NO_QUERY: u8 = 0;
 const USUAL: u8 = 1;
 /// The codings of the body follow.
 const CODINGS: u8 = 2;
-/// Headers that the layer was told to compare follow.
+/// Headers that the layer compares follow.
 const HEADERS: u8 = 3;
 
 const JSON: &[u8] = b"application/json";
 
-/// The fingerprint of the request as it came, byte by byte.
+/// Returns the fingerprint of the request as it came, byte by byte.
 pub(crate) fn of_bytes(parts: &Parts, body: &Bytes, headers: &[HeaderName]) -> Fingerprint {
     let mut digest = of_head(parts, headers);
     match parts.headers.get(CONTENT_TYPE) {
@@ -34,7 +34,7 @@ pub(crate) fn of_bytes(parts: &Parts, body: &Bytes, headers: &[HeaderName]) -> F
     Fingerprint::from_parts(Fingerprint::BYTES, digest.finish())
 }
 
-/// Media type without its parameters, and body.
+/// Adds the media type without its parameters, and the body.
 fn of_typed(digest: &mut CompactDigest, headers: &HeaderMap, body: &Bytes) {
     let essence = media::essence(headers);
     if essence.eq_ignore_ascii_case(JSON) {
@@ -50,7 +50,7 @@ fn of_typed(digest: &mut CompactDigest, headers: &HeaderMap, body: &Bytes) {
     }
 }
 
-/// Method, path, query, the coding of the body, and the headers that count.
+/// Starts a digest with method, path, query, the coding of the body, and the headers that count.
 pub(super) fn of_head(parts: &Parts, headers: &[HeaderName]) -> CompactDigest {
     let uri = full_uri(parts);
     let mut digest = CompactDigest::new();
@@ -73,7 +73,7 @@ pub(super) fn of_head(parts: &Parts, headers: &[HeaderName]) -> CompactDigest {
     digest
 }
 
-/// The codings in the order in which they were applied; `identity` is none (RFC 9110, sections 8.4 and 12.5.3).
+/// Adds the codings in the order in which they were applied; `identity` is none (RFC 9110, sections 8.4 and 12.5.3).
 fn of_codings(digest: &mut CompactDigest, headers: &HeaderMap) {
     let lines = headers.get_all(CONTENT_ENCODING).iter();
     let codings = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii);

@@ -1,4 +1,4 @@
-//! What counts as the same request.
+//! Fingerprints: what counts as the same request.
 //!
 //! Every kind but a closure covers method, path, query and the body's coding (`Content-Encoding`). [`bytes()`] is the
 //! default. Headers do not count, unless [`with_headers`](FingerprintExtractor::with_headers) names them.
@@ -22,7 +22,7 @@ pub(crate) use self::head::of_bytes;
 #[cfg(any(feature = "json", feature = "form"))]
 use self::head::of_head;
 
-/// Takes the fingerprint of a request. Made by the functions of this module.
+/// An extractor of a request's fingerprint. Created by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a fingerprint extractor does nothing until a layer has it"]
 pub struct FingerprintExtractor {
@@ -47,21 +47,21 @@ enum Kind {
 
 /// Compares method, path, query, coding, the media type without its parameters, and the bytes of the body.
 ///
-/// A body of `multipart/form-data` is compared with its boundary taken out, since an honest retry draws a new one. The order
-/// of query parameters counts: for clients that build the query anew for each try, take the fingerprint
-/// [by a closure](from_fn) that sorts them.
+/// A body of `multipart/form-data` is compared with its boundary taken out, since an honest retry draws a new one. The
+/// order of query parameters counts: for clients that build the query anew for each try, take the fingerprint [by a
+/// closure](from_fn) that sorts them.
 pub fn bytes() -> FingerprintExtractor {
     FingerprintExtractor::new(Kind::Bytes)
 }
 
-/// Compares nothing: any request under a key is taken for the first one.
+/// Compares nothing: every request under a key counts as the first one.
 ///
 /// This is for senders whose retries differ, such as callbacks with a new time stamp and signature each time.
 pub fn off() -> FingerprintExtractor {
     FingerprintExtractor::new(Kind::Off)
 }
 
-/// Compares what the closure makes of the request's head and body.
+/// Compares what the closure returns for the request's head and body.
 ///
 /// ```
 /// use tower_idempotency::{Fingerprint, IdempotencyLayer, MemoryStore, fingerprint};
@@ -99,16 +99,18 @@ pub fn from_fn(fingerprint: impl Fn(&Parts, &Bytes) -> Fingerprint + Send + Sync
 
 /// Compares the JSON value of the body: white space, the order of members and the spelling of numbers do not matter.
 ///
-/// Numbers are compared by their exact decimal value: 1, 1.0 and 1e0 are one, 9007199254740993 and 9007199254740992 are
-/// two. A body with a repeated member has no single value; it equals only the same bytes. A body that is not JSON is
-/// refused (400 `body-invalid`), and so is one that is nested more than 128 deep or has more than 50,000 values in it.
+/// Numbers are compared by their exact decimal value: 1, 1.0 and 1e0 are equal, 9007199254740993 and 9007199254740992
+/// are different. A body with a repeated member has no single value; it equals only the same bytes. A body that is not
+/// JSON is refused (400 `body-invalid`), and so is one that is nested more than 128 deep or has more than 50,000 values
+/// in it.
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub fn json() -> FingerprintExtractor {
     FingerprintExtractor::new(Kind::Json(Arc::new(Selection::All)))
 }
 
-/// Compares only these parts of a JSON body, by JSON pointers (RFC 6901). A part that is absent is unlike one that is `null`.
+/// Compares only these parts of a JSON body, by JSON pointers (RFC 6901). A part that is absent is unlike one that is
+/// `null`.
 ///
 /// ```
 /// use tower_idempotency::{IdempotencyLayer, MemoryStore, fingerprint};
@@ -156,8 +158,8 @@ impl FingerprintExtractor {
         Self { kind, headers: Arc::default() }
     }
 
-    /// Compares these headers too, such as the tenant's or the version of the API. A header that is missing is unlike an
-    /// empty one, and the order of its lines counts.
+    /// Compares these headers too, such as the tenant's or the version of the API. A header that is missing is unlike
+    /// an empty one, and the order of its lines counts.
     ///
     /// ```
     /// use http::HeaderName;
@@ -202,7 +204,8 @@ impl FingerprintExtractor {
     ///
     /// # Panics
     ///
-    /// Panics if one of them is no JSON pointer, and if the fingerprint is not one of all of a JSON body or all of a form.
+    /// Panics if one of them is no JSON pointer, or if the fingerprint is not one of all of a JSON body or all of a
+    /// form.
     #[cfg(any(feature = "json", feature = "form"))]
     #[cfg_attr(docsrs, doc(cfg(any(feature = "json", feature = "form"))))]
     #[track_caller]

@@ -1,7 +1,7 @@
 use super::{Node, Pointer, number, pointer::index};
 use crate::value::CompactDigest;
 
-/// Which parts of a body count.
+/// The parts of a body that count.
 #[derive(Clone, Debug)]
 pub(in crate::extract) enum Selection {
     All,
@@ -10,7 +10,7 @@ pub(in crate::extract) enum Selection {
 }
 
 /// Feeds a body to `digest` by its meaning: the order of members, white space and the spelling of numbers and strings
-/// do not matter. `Err` says that the body has no single meaning, and that its bytes are what counts.
+/// do not matter. `Err` states that the body has no single meaning; then its bytes are compared.
 pub(in crate::extract) fn digest(root: &Node<'_>, selection: &Selection, digest: &mut CompactDigest) -> Result<(), ()> {
     if !is_unambiguous(root) {
         return Err(());
@@ -39,7 +39,7 @@ pub(in crate::extract) fn digest(root: &Node<'_>, selection: &Selection, digest:
     }
 }
 
-/// Another choice of parts is another question.
+/// Adds the pointers, so that another choice of parts gives another fingerprint.
 fn names(pointers: &[Pointer], digest: &mut CompactDigest) {
     digest.length(pointers.len());
     for pointer in pointers {
@@ -59,7 +59,7 @@ fn is_unambiguous(node: &Node<'_>) -> bool {
     }
 }
 
-/// `left_out` are the ways from here to what does not count.
+/// Feeds a value. `left_out` holds the paths from here to what does not count.
 fn put(node: &Node<'_>, left_out: &[&[Box<str>]], digest: &mut CompactDigest) -> Result<(), ()> {
     if left_out.iter().any(|way| way.is_empty()) {
         digest.part(b"-");
@@ -99,7 +99,7 @@ fn put(node: &Node<'_>, left_out: &[&[Box<str>]], digest: &mut CompactDigest) ->
     Ok(())
 }
 
-/// The ways that go on through one child.
+/// Returns the paths that go on through one child.
 fn further<'w>(ways: &[&'w [Box<str>]], through: impl Fn(&str) -> bool) -> Vec<&'w [Box<str>]> {
     let step = |way: &&'w [Box<str>]| way.split_first().filter(|(token, _)| through(token)).map(|(_, rest)| rest);
     ways.iter().filter_map(step).collect()

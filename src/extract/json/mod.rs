@@ -17,8 +17,8 @@ pub(super) use self::{
 /// How deep a body may be nested, as in `serde_json` itself.
 const DEPTH: usize = 128;
 
-/// How many values a body may have in it, itself included. Each takes up to 56 bytes while a body is read, and in a body
-/// of nothing but brackets it is 2 bytes long.
+/// How many values a body may have in it, itself included. Each takes up to 56 bytes while a body is read, and in a
+/// body of nothing but brackets it is 2 bytes long.
 const MOST_VALUES: usize = 50_000;
 
 /// A JSON value that borrows from its text. Members are in the order of the text, repeated ones too.
@@ -33,7 +33,7 @@ pub(super) enum Node<'a> {
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
 }
 
-/// Reads a body. `Err` says what is wrong with it, for the client.
+/// Reads a body. `Err` states what is wrong with it, for the client.
 pub(super) fn parse(body: &[u8]) -> Result<Node<'_>, &'static str> {
     let text = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8")?;
     // The grammar is checked by a parser that is known to be right; what follows may rely on it.
@@ -42,7 +42,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Node<'_>, &'static str> {
         .ok_or("the body is JSON that is nested too deep, has more than 50000 values or half of a surrogate pair in it")
 }
 
-/// The key that `pointer` leads to: a string or an integer.
+/// Returns the key that `pointer` leads to: a string or an integer.
 pub(super) fn key(body: &[u8], pointer: &Pointer) -> Result<Option<String>, KeyError> {
     let root = parse(body).map_err(KeyError::malformed)?;
     match pointer.find(&root).map_err(|_| KeyError::Repeated)? {

@@ -1,13 +1,13 @@
 use std::fmt::Write;
 
-/// Whether a JSON number is written as an integer that is a key: no fraction, no exponent, no minus zero.
+/// Returns whether a JSON number is written as an integer that is a key: no fraction, no exponent, no minus zero.
 pub(super) fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     digits.bytes().all(|byte| byte.is_ascii_digit()) && text != "-0"
 }
 
-/// The exact decimal value of a JSON number, in one form for all its spellings: sign, digits without zeros at either
-/// end, and the power of ten that they are multiplied with. `None` if the exponent is absurd.
+/// Returns the exact decimal value of a JSON number, in one form for all its spellings: sign, digits without zeros at
+/// either end, and the power of ten that they are multiplied with. `None` if the exponent is absurd.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

@@ -9,12 +9,12 @@ pub(in crate::extract) struct Pointer {
     tokens: Box<[Box<str>]>,
 }
 
-/// A member on the way is there more than once: which one is meant cannot be told.
+/// The error for a member that occurs more than once on the way: it is not clear which one is meant.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ambiguous;
 
 impl Pointer {
-    /// `Err` says what is wrong.
+    /// Parses a pointer. `Err` states what is wrong.
     pub(in crate::extract) fn parse(text: &str) -> Result<Self, &'static str> {
         let Some(tokens) = text.strip_prefix('/') else {
             return if text.is_empty() {
@@ -64,7 +64,7 @@ impl fmt::Debug for Pointer {
     }
 }
 
-/// Section 4: `~1` is a slash, `~0` a tilde.
+/// Replaces `~1` with a slash and `~0` with a tilde (section 4).
 fn unescape(token: &str) -> Option<Box<str>> {
     let mut out = String::with_capacity(token.len());
     let mut characters = token.chars();
@@ -81,7 +81,7 @@ fn unescape(token: &str) -> Option<Box<str>> {
     Some(out.into())
 }
 
-/// Section 4: digits without leading zeros. `-`, the element behind the last, is never there.
+/// Reads an index: digits without leading zeros (section 4). `-`, the element behind the last, is never there.
 pub(super) fn index(token: &str) -> Option<usize> {
     let plain = token == "0" || (token.bytes().all(|byte| byte.is_ascii_digit()) && !token.starts_with('0'));
     plain.then(|| token.parse().ok()).flatten()

@@ -104,7 +104,7 @@ impl<'a> Scanner<'a> {
         (self.peek()? == expected).then(|| self.at += 1)
     }
 
-    /// The next byte behind white space.
+    /// Returns the next byte behind white space.
     fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.as_bytes().get(self.at)?;

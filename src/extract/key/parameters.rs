@@ -1,4 +1,4 @@
-/// Names parameters of a route, for [`path`](super::path): one name, or an array or a slice of names.
+/// Names of a route's parameters, for [`path`](super::path): one name, or an array or a slice of names.
 pub trait PathParameters: sealed::PathParameters {}
 
 impl<T: sealed::PathParameters> PathParameters for T {}

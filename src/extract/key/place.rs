@@ -1,7 +1,7 @@
 use super::{KeyExtractor, Source};
 
 impl KeyExtractor {
-    /// Whether what is found may be a string of RFC 9651 with nothing but blanks in it.
+    /// Returns whether the key may be a string of RFC 9651 with nothing but blanks in it.
     pub(crate) fn may_be_quoted(&self) -> bool {
         match &self.0 {
             Source::Header { .. } | Source::Content => true,
@@ -10,7 +10,8 @@ impl KeyExtractor {
         }
     }
 
-    /// Where the key belongs, for whoever forgot it; `None` where that is not for the client to know, or nothing to send.
+    /// Returns where the key belongs, for a client that left it out; `None` if the client need not know, or has nothing
+    /// to send.
     pub(crate) fn place(&self) -> Option<String> {
         Some(match &self.0 {
             Source::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
@@ -39,7 +40,7 @@ fn joined(of: &[KeyExtractor], word: &str) -> Option<String> {
     places.filter(|places| !places.is_empty()).map(|places| places.join(word))
 }
 
-/// A header's name as documents write it: `Idempotency-Key`.
+/// Returns a header's name as documents write it: `Idempotency-Key`.
 fn as_written(name: &str) -> String {
     let mut starts = true;
     let written = name.chars().map(|character| {

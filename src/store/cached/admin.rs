@@ -5,7 +5,7 @@ use crate::{
 
 use super::CachedStore;
 
-/// What is behind. Ended or forgotten there, a record loses its copy as well.
+/// Administers the store behind. If a record is ended or forgotten there, its copy is removed as well.
 impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         self.behind.inspect(key)
@@ -39,13 +39,13 @@ impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
             let removed = self.behind.forget(key).await;
-            // Also if the error leaves open what was done.
+            // Also if the error leaves open whether the call took effect.
             self.drop_copy(key).await;
             removed
         })
     }
 
-    /// Of the store behind. Copies that have ended are removed too, and not counted.
+    /// Purges the store behind. Expired copies are removed too, and not counted.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
         StoreFuture::new(async move {
             if !self.rest.is_on() {

@@ -5,13 +5,13 @@ use std::{
 
 use crate::value::RecordKey;
 
-/// The keys whose records are being copied, so that a crowd of duplicates copies once.
+/// The keys whose records are being copied, so that many duplicates make one copy.
 #[derive(Default)]
 pub(super) struct Filling(Mutex<HashSet<RecordKey>>);
 
 impl Filling {
     pub(super) fn enter<'a>(&'a self, key: &'a RecordKey) -> Option<Turn<'a>> {
-        // Not `then_some`, which would make a turn that is not given, and drop it while the keys are locked.
+        // Not `then_some`: it would create a turn even if none is granted, and drop it while the keys are locked.
         self.keys().insert(key.clone()).then(|| Turn { filling: self, key })
     }
 
@@ -20,7 +20,7 @@ impl Filling {
     }
 }
 
-/// A key's place, given up when it is dropped.
+/// The right to copy a key's record; it is given up when dropped.
 pub(super) struct Turn<'a> {
     filling: &'a Filling,
     key: &'a RecordKey,

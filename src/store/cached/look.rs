@@ -13,7 +13,7 @@ use crate::{
 use super::CachedStore;
 
 impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
-    /// What the front says to a claim, if it is one of a settled record that it has.
+    /// Returns the front's answer to a claim, if the front has a copy of the settled record.
     pub(super) async fn look(&self, key: &RecordKey, claim: &Claim) -> Option<Claimed> {
         if self.rest.is_on() {
             return None;
@@ -30,13 +30,14 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         }
     }
 
-    /// Copies the record that a claim behind found settled. One caller at a time does so for a key.
+    /// Copies the record that a claim found settled in the store behind. For each key, one caller at a time does so.
     ///
-    /// No copy may outlive its record, nor `at_most`, however long this process stands still between two of the steps. So
-    /// the front is claimed first, for one limit of its own clock, then the record is read, and then the front's claim is
-    /// settled, which fails once the limit is over. What was read is less than a limit old by then, and so much is taken off.
+    /// A copy may outlive neither its record nor `at_most`, however long this process is suspended between two steps.
+    /// So the front is claimed first, for one limit of its own clock; then the record is read; then the front's claim
+    /// is settled, which fails once the limit is over. What was read is less than one limit old by then, so one limit
+    /// is subtracted.
     pub(super) async fn keep(&self, key: &RecordKey, claim: &Claim, claimed: &Claimed) {
-        // A copy's origin is that of the claim which makes it.
+        // A copy's origin is that of the claim that makes it.
         let is_told = matches!(claimed, Claimed::Settled(_, origin) if *origin == claim.origin());
         if !is_told || self.rest.is_on() || self.at_most <= self.limit {
             return;
@@ -49,7 +50,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
             return;
         }
         let Ok(Ok(Some(record))) = timeout_at(end, self.behind.inspect(key)).await else { return };
-        // It may be another record by now.
+        // The record may be another one by now.
         let life = self.at_most.min(record.expires_in).saturating_sub(self.limit);
         if life.is_zero() || judge(Some(&head(&record)), claim, 0) != Verdict::Settled(claim.origin()) {
             return;
@@ -60,7 +61,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         }
     }
 
-    /// The front's own claim on the key of a duplicate, for as long as a copy may take to be made.
+    /// Returns the front's own claim on the key of a duplicate, for as long as a copy may take.
     fn copy_of(&self, claim: &Claim) -> Claim {
         Claim {
             claimant: Claimant::random(),
@@ -79,14 +80,14 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         self.before.claim(key, copy).await
     }
 
-    /// Drops the copy of a record that was changed behind by an operator.
+    /// Removes the copy of a record that an operator has changed in the store behind.
     pub(super) async fn drop_copy(&self, key: &RecordKey) {
         if !self.rest.is_on() {
             self.in_time(self.before.forget(key)).await;
         }
     }
 
-    /// The front's answer, if it comes in time.
+    /// Returns the front's answer, if it comes in time.
     pub(super) async fn in_time<T: Unpin>(&self, answer: StoreFuture<'_, T>) -> Option<T> {
         match timeout(self.limit, answer).await {
             Ok(Ok(answer)) => Some(answer),
@@ -102,14 +103,14 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
     }
 
     fn rest_after(&self, error: &StoreError) {
-        // The others say nothing about other records.
+        // These errors concern one record only.
         if !matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::Corrupt) {
             self.rest.begin(error);
         }
     }
 }
 
-/// The head of a record at the moment when it was read.
+/// Returns the head of a record at the moment when it was read.
 fn head(record: &Record) -> Head<'_> {
     Head {
         fingerprint: record.fingerprint,

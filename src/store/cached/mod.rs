@@ -14,16 +14,17 @@ use super::{Claimed, Finished, Issued, StoreAdmin, Renewed, Store, StoreFuture};
 
 use self::{filling::Filling, rest::Rest};
 
-/// How long the front answers for a record, unless told otherwise.
+/// The default of `at_most`: how long the front answers for a record.
 const AT_MOST: Duration = Duration::from_secs(10);
-/// How long the front may take for a step, unless told otherwise.
+/// The default of `front_timeout`: how long the front may take for a step.
 const LIMIT: Duration = Duration::from_millis(50);
 
-/// A store in front of another, for keys that are repeated often: memory in front of Redis, Redis in front of a database.
+/// A store in front of another, for keys that are repeated often: memory in front of Redis, Redis in front of a
+/// database.
 ///
-/// The front holds copies of settled records, and answers their duplicates: kept answers, and requests that are no match
-/// for them. Everything else is decided by the store behind. A record is copied when it is first replayed, so a key that
-/// is never repeated costs the front a look and no room.
+/// The front holds copies of settled records and answers their duplicates: with the kept answer, or with a mismatch if
+/// the request is a different one. Everything else is decided by the store behind. A record is copied when it is first
+/// replayed, so a key that is never repeated costs the front one read and no room.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,29 +57,30 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// # What it promises
 ///
-/// - Who may run is decided behind, always. The front judges by the same function, [`judge`](super::judge), and is
-///   believed only if that finds a settled record.
-/// - A copy ends before its record does, also if the process stands still while it copies. The front's clock and the
+/// - The store behind always decides which request may run. The front judges by the same function,
+///   [`judge`](super::judge), and its result is used only if it finds a settled record.
+/// - A copy expires before its record does, even if the process is suspended while it copies. The front's clock and the
 ///   one behind are never compared; both have to run at the same speed.
-/// - A front that fails, or does not answer within its [time](Self::front_timeout), is passed over, and left alone for the
-///   second that follows. Nothing but an event of `tracing` tells of it.
-/// - A front without room copies nothing more until copies end.
+/// - A front that fails, or does not answer within its [time](Self::front_timeout), is skipped, and not used for the
+///   second that follows. Only an event of `tracing` reports it.
+/// - A front without room makes no more copies until some expire.
 ///
 /// # What it does not
 ///
 /// - **A copy may outlive its record if that is forgotten**: by an operator, or by a server that loses data. What is
-///   forgotten through this very front is forgotten in it too, unless it is being copied at that moment; fronts of other
-///   processes do not hear of it. They go on replaying for up to [`at_most`](Self::at_most).
-/// - **It does not make first requests faster**: each of them looks into the front, in vain.
+///   forgotten through this front is removed from it too, unless it is being copied at that moment; fronts of other
+///   processes are not notified. They go on replaying for up to [`at_most`](Self::at_most).
+/// - **It does not make first requests faster**: each of them reads the front and finds nothing.
 ///
 /// # Namespaces
 ///
-/// A front that several stores share, such as one Redis in front of two databases, must keep them apart: give each pair a
-/// namespace, the same before and behind.
+/// If several stores share a front, such as one Redis in front of two databases, their records must be kept apart: give
+/// each pair a namespace, the same in front and behind.
 ///
 /// # Cancellation
 ///
-/// A call that is dropped while it copies leaves a claim in the front, which is no copy and is gone after `front_timeout`.
+/// If a call is dropped while it copies, it leaves a claim in the front, which is not a copy and expires after
+/// `front_timeout`.
 #[derive(Clone)]
 pub struct CachedStore<F, S> {
     before: F,
@@ -90,22 +92,23 @@ pub struct CachedStore<F, S> {
 }
 
 impl<F, S> CachedStore<F, S> {
-    /// Puts `front` in front of what is `behind`.
+    /// Creates a store that puts `front` in front of `behind`.
     pub fn new(front: F, behind: S) -> Self {
         Self { before: front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
     }
 
-    /// How long the front answers for a record before it asks behind again. Default: ten seconds.
+    /// Sets how long the front answers for a record before the store behind is asked again. Default: ten seconds.
     ///
-    /// It is how long a record that was forgotten behind may still be replayed. Where nobody forgets records, and
-    /// nothing behind can lose them, it may be as long as one likes. One [`front_timeout`](Self::front_timeout)
-    /// is taken off, for what may be under way; if nothing is left, nothing is copied.
+    /// A record that was forgotten behind may still be replayed for this long. If nobody forgets records, and the store
+    /// behind cannot lose them, there is no upper limit. One [`front_timeout`](Self::front_timeout) is subtracted, for
+    /// a copy that may be under way; if nothing is left, nothing is copied.
     #[must_use]
     pub fn at_most(self, life: Duration) -> Self {
         Self { at_most: life, ..self }
     }
 
-    /// Sets how long a claim waits for the front, and again for a record to be copied into it. Default: 50 milliseconds.
+    /// Sets how long a claim waits for the front, and again for a record to be copied into it. Default: 50
+    /// milliseconds.
     ///
     /// A copy that cannot be made in this time, reading the record behind included, is not made.
     #[must_use]

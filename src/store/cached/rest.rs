@@ -6,10 +6,10 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How long a front that failed is left alone.
+/// How long a front that failed is not used.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether the front is left alone because it failed a moment ago.
+/// Keeps the front unused for a moment after it has failed.
 pub(super) struct Rest {
     began: Instant,
     /// Milliseconds since then.

@@ -7,7 +7,7 @@ use crate::{
 
 use super::CachedStore;
 
-/// The database decides, in its transactions; duplicates of what is settled need not go there.
+/// The database decides, in its transactions; duplicates of settled records need not go there.
 impl<F: StoreAdmin, S: StoreAdmin + TransactionalStore> TransactionalStore for CachedStore<F, S> {
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
         StoreFuture::new(async move {

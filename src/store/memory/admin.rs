@@ -7,10 +7,10 @@ use crate::{
 
 use super::{MemoryStore, entry::Entry, room::Full};
 
-/// How many slots are looked at before a lock is let go.
+/// How many slots are visited before a lock is released.
 const AT_ONCE: u32 = 256;
 
-/// How many slots a page looks at, at most, where few records are what was asked for.
+/// How many slots a page visits at most if few records match.
 const PAGE_SLOTS: u32 = 16 * 1024;
 
 impl StoreAdmin for MemoryStore {
@@ -53,7 +53,7 @@ impl StoreAdmin for MemoryStore {
         StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.forget(&name))))
     }
 
-    /// Expired records are removed in all namespaces. Those that calls have removed by the way are not counted.
+    /// Removes expired records of all namespaces. Records that other calls have removed are not counted.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
         let now = self.memory.now();
         let mut removed = 0;
@@ -63,7 +63,7 @@ impl StoreAdmin for MemoryStore {
         StoreFuture::ready(Ok(removed as u64))
     }
 
-    /// Every record is looked at.
+    /// Visits every record.
     fn stats(&self) -> StoreFuture<'_, Stats> {
         let now = self.memory.now();
         let mut stats = Stats::default();
@@ -109,7 +109,8 @@ impl MemoryStore {
         Page::new(entries, next.map(Position::write))
     }
 
-    /// Shows the records of this namespace in the next few slots, as long as `see` asks for more; says where to go on.
+    /// Passes the records of this namespace in the next few slots to `see`, as long as it asks for more; returns where
+    /// to go on.
     fn walk(&self, from: Position, now: u64, mut see: impl FnMut(&Entry, u64) -> bool) -> Option<Position> {
         if from.shard as usize >= self.memory.shards() {
             return None;
@@ -129,7 +130,7 @@ impl MemoryStore {
     }
 }
 
-/// A place in a walk over all slots. A record keeps its slot, so none that stays is passed over.
+/// A position in a walk over all slots. A record keeps its slot, so no record that stays is missed.
 #[derive(Clone, Copy, Default)]
 struct Position {
     shard: u32,

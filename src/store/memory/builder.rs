@@ -5,7 +5,7 @@ use super::{Clock, MemoryStore, clock::RunContext, room::Room, shards::Memory};
 const CAPACITY: usize = 1_000_000;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// Slots are numbers of 32 bits, and one of them means none.
+/// Slots are 32-bit numbers, one of which means "no slot".
 const MAX_CAPACITY: usize = u32::MAX as usize - 64;
 
 /// Builds a [`MemoryStore`].
@@ -24,31 +24,32 @@ impl MemoryStoreBuilder {
 
     /// Sets how many records the store holds at most, over all namespaces. Default: 1,000,000.
     ///
-    /// See [Room](MemoryStore#room). More than four billion are not possible, and are taken for four billion.
+    /// See [Room](MemoryStore#room). The maximum is about four billion; larger values are reduced to that.
     pub fn capacity(self, records: usize) -> Self {
         Self { capacity: records.min(MAX_CAPACITY), ..self }
     }
 
-    /// Sets how many bytes the records keep at most, over all namespaces: their keys, answers and notes. Default: 256 MiB.
+    /// Sets how many bytes the records keep at most, over all namespaces: their keys, answers and notes. Default: 256
+    /// MiB.
     ///
-    /// A store that is full of bytes refuses new keys as one that is full of records does. An answer that does not fit in any
-    /// more is not kept: its record becomes a tombstone, so that the operation is not run again, and a duplicate hears
-    /// that the answer was not retained. See [Room](MemoryStore#room).
+    /// A store whose bytes are used up refuses new keys, as one that is full of records does. An answer that does not
+    /// fit is not kept: its record becomes a tombstone, so that the operation does not run again, and a duplicate is
+    /// answered that the answer was not retained. See [Room](MemoryStore#room).
     pub fn max_bytes(self, bytes: usize) -> Self {
         Self { max_bytes: bytes, ..self }
     }
 
-    /// Sets how many records one scope may hold at most: of a tenant, a user, or whatever the layers' `scope` says. Default:
-    /// as many as there is room for.
+    /// Sets how many records one scope may hold at most: a tenant, a user, or whatever the layers' `scope` returns.
+    /// Default: as many as there is room for.
     ///
-    /// A scope that holds so many is refused new keys with [`TooManyKeys`](crate::StoreErrorKind::TooManyKeys), 429
-    /// `too-many-keys` on the wire, and all others go on. A stored token counts for its principal. Released records do not
-    /// count, nor do those without a scope or a principal.
+    /// New keys of a scope that holds so many are refused with [`TooManyKeys`](crate::StoreErrorKind::TooManyKeys), and
+    /// the client receives a 429 `too-many-keys`; other scopes are not affected. A stored token counts for its
+    /// principal. Released records do not count, and records without a scope or a principal do not count either.
     pub fn share_per_scope(self, records: usize) -> Self {
         Self { share: Some(records), ..self }
     }
 
-    /// Sets whose time it is. Default: the wall clock at the store's birth, and Tokio's time from then on.
+    /// Sets the clock. Default: the wall clock when the store is created, and Tokio's time from then on.
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Box::new(clock)), ..self }
     }

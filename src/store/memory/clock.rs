@@ -5,10 +5,10 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The time of a [`MemoryStore`](super::MemoryStore).
+/// The clock of a [`MemoryStore`](super::MemoryStore).
 ///
-/// The default is the wall clock at the store's birth and Tokio's time from then on, so that nobody who sets the
-/// clock of the machine makes records expire, and Tokio's paused time drives tests.
+/// The default is the wall clock when the store is created and Tokio's time from then on. So a change of the machine's
+/// clock makes no records expire, and tests can use Tokio's paused time.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 /// # drop(store);
 /// ```
 pub trait Clock: Send + Sync + 'static {
-    /// Milliseconds since the Unix epoch. They never go back.
+    /// Returns the milliseconds since the Unix epoch. They must never go back.
     fn now(&self) -> u64;
 }
 
@@ -36,7 +36,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// The wall clock when it was started, and monotonic time from then on.
+/// The wall clock when it was created, and monotonic time from then on.
 pub(super) struct RunContext {
     wall: Duration,
     at: Instant,
@@ -55,7 +55,7 @@ impl Clock for RunContext {
     }
 }
 
-/// Whole milliseconds; what is too long for them is for ever.
+/// Converts to whole milliseconds; a duration that is too long becomes the maximum.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

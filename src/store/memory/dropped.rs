@@ -1,6 +1,6 @@
 use super::shards::Memory;
 
-/// Operators hear of it if a store goes while operations run, once for each store.
+/// Emits an event if the store is dropped while operations run, once for each store.
 impl Drop for Memory {
     fn drop(&mut self) {
         let running = self.running();

@@ -19,8 +19,8 @@ use super::{
 /// No slot: the end of a list.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// Payloads up to this size are joined to the key, in one allocation that a replay shares. A longer one is kept as it
-/// came, so that it is neither copied nor freed while a lock is held.
+/// Payloads up to this size are joined to the key, in one allocation that a replay shares. A longer payload is kept in
+/// its own buffer, so that it is neither copied nor freed while a lock is held.
 const JOINED_BYTES: usize = 4096;
 
 const STATE: u8 = 0b11;
@@ -30,7 +30,7 @@ const CALLER_IS_NEW: u8 = 1 << 4;
 const PAYLOAD: u8 = 1 << 5;
 const WAITED_FOR: u8 = 1 << 6;
 
-/// What few records have.
+/// The fields that few records have.
 #[derive(Default)]
 pub(super) struct Extra {
     note: Bytes,
@@ -56,7 +56,7 @@ impl Token {
     }
 }
 
-/// A record as it is kept. There may be millions, so every byte counts; see the test on its size.
+/// A record as it is kept. There may be millions, so every byte counts; see the test of its size.
 pub(super) struct Entry {
     /// The key, the marks, and the payload if it is short.
     text: Arc<[u8]>,
@@ -72,13 +72,13 @@ pub(super) struct Entry {
     fingerprint: Fingerprint,
     flags: u8,
     created: Moment,
-    /// Running: when the lease lapses. Settled: since when.
+    /// For a running record, when the lease lapses; for a settled one, since when.
     mark: Moment,
     expires: Moment,
 }
 
 impl Entry {
-    /// An entry that neither [`issue`](Self::issue) nor [`grant`](Self::grant) has filled in.
+    /// Creates an entry that [`issue`](Self::issue) or [`grant`](Self::grant) has still to fill in.
     pub(super) fn new(namespace: u32, key: &RecordKey, now: u64) -> Self {
         let text = key.shared();
         Self {
@@ -104,7 +104,7 @@ impl Entry {
         self.extra = Some(Box::new(Extra { token: Some(Token { binding, expires }), ..Extra::default() }));
     }
 
-    /// Makes it the claim's. What the last claim left is handed out, to be dropped where no lock is held.
+    /// Assigns the entry to the claim. Returns what the last claim left, to be dropped while no lock is held.
     pub(super) fn grant(&mut self, claim: &Claim, granted: &Granted, now: u64) -> Option<Extra> {
         self.set_state(State::Running);
         self.set(AT_MOST_ONCE, claim.at_most_once);
@@ -118,14 +118,14 @@ impl Entry {
         let token = self.extra.as_mut().and_then(|extra| extra.token.take());
         let rare = token.is_some() || !claim.note.is_empty();
         let extra = rare.then(|| {
-            // A slice would keep the whole buffer that the server has read into.
+            // A slice would keep the server's whole read buffer.
             let note = Bytes::copy_from_slice(&claim.note);
             Box::new(Extra { note, token, payload: None })
         });
         mem::replace(&mut self.extra, extra).map(|old| *old)
     }
 
-    /// How many bytes more it takes once it is the claim's.
+    /// Returns how many bytes more the entry takes once it is assigned to the claim.
     pub(super) fn growth(&self, claim: &Claim, granted: &Granted) -> usize {
         let token = self.token().map_or(0, Token::bytes);
         let granted = self.key().len() + Marks::of(claim, granted).bytes() + claim.note.len() + token;
@@ -162,7 +162,7 @@ impl Entry {
         self.expires = Moment::new(expires);
     }
 
-    /// Releases it, and takes the last claim back.
+    /// Releases the entry and undoes the last claim.
     pub(super) fn undo(&mut self, claimant: Claimant, keep: Duration, now: u64) {
         self.release(claimant, keep, now);
         let mut marks = self.marks();
@@ -198,7 +198,7 @@ impl Entry {
         }
     }
 
-    /// How many bytes are kept for it beside its fixed size: key, note, payload and whatever few records have.
+    /// Returns how many bytes it keeps beside its fixed size: key, note, payload and the fields that few records have.
     pub(super) fn bytes(&self) -> usize {
         self.text.len() + self.extra.as_ref().map_or(0, |extra| extra.bytes())
     }
@@ -207,7 +207,8 @@ impl Entry {
         Weight { state: self.state(), bytes: self.bytes() }
     }
 
-    /// Shows whose share it counts to, if it is anybody's: a token its principal's, another record its scope's.
+    /// Passes the scope to whose share it counts, if any, to `see`: the principal of a token, the scope of another
+    /// record.
     pub(super) fn with_scope<T>(&self, see: impl FnOnce(&str) -> T) -> Option<T> {
         match self.token() {
             Some(token) => token.binding.principal.as_deref().map(see),
@@ -219,7 +220,7 @@ impl Entry {
         self.claimant
     }
 
-    /// Its claim is the only one so far, and it is no token's: before the claim there was no record.
+    /// Returns whether its claim is the only one so far and it is not a token: before the claim there was no record.
     pub(super) fn began_with_its_claim(&self) -> bool {
         self.attempt == 1 && self.token().is_none()
     }
@@ -228,7 +229,7 @@ impl Entry {
         self.expires.ms()
     }
 
-    /// Running, with a lease that has lapsed.
+    /// Returns whether it is running with a lease that has lapsed.
     pub(super) fn is_abandoned(&self, now: u64) -> bool {
         self.state() == State::Running && self.mark.ms() <= now
     }
@@ -245,7 +246,7 @@ impl Entry {
         self.extra.map(|extra| *extra)
     }
 
-    /// What answers a duplicate; `None` for a tombstone.
+    /// Returns the payload for a duplicate; `None` for a tombstone.
     pub(super) fn payload(&self) -> Option<Bytes> {
         if self.flags & PAYLOAD == 0 {
             return None;
@@ -311,7 +312,7 @@ impl Entry {
         self.layout.marks(&self.text)
     }
 
-    /// There is no payload yet.
+    /// Sets the marks of an entry that has no payload yet.
     fn set_marks(&mut self, marks: &Marks) {
         if *marks != self.marks() {
             (self.layout, self.text) = marks.write(self.key());

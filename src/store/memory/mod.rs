@@ -33,8 +33,8 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 
 /// Keeps records in this process's memory: for a service that runs as one process, and for tests.
 ///
-/// Every clone is a handle on the same records. Calls are answered at once, without I/O and without a background task;
-/// they take effect when they are made, not when their future is polled.
+/// Every clone is a handle on the same records. Calls return at once, without I/O and without a background task; they
+/// take effect when the method is called, not when its future is polled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -60,34 +60,36 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 ///
 /// - **One process only.** Two instances of a service do not see each other's records: the same key runs once in each
 ///   of them.
-/// - **Gone at restart.** A retry after a deploy runs again. If that costs money, take a store that outlives the
-///   process. If the last handle is dropped while operations run, one event of `tracing` at level WARN tells of it.
+/// - **Gone at restart.** A retry after a deploy runs again. If a second run costs money, use a store that outlives the
+///   process. If the last handle is dropped while operations run, one event of `tracing` is emitted at level WARN.
 ///
 /// # Room
 ///
-/// A store holds at most [`capacity`](MemoryStoreBuilder::capacity) records, a million unless told otherwise, which keep at
-/// most [`max_bytes`](MemoryStoreBuilder::max_bytes) of keys, answers and notes, 256 MiB unless told otherwise. Nothing
-/// that was issued, runs or is settled is ever dropped before its time:
+/// A store holds at most [`capacity`](MemoryStoreBuilder::capacity) records, a million by default, which keep at most
+/// [`max_bytes`](MemoryStoreBuilder::max_bytes) of keys, answers and notes, 256 MiB by default. No record that is
+/// issued, running or settled is ever dropped before its time:
 ///
 /// - A store that is full of such records refuses new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full).
-/// - An answer for which there are no bytes left is refused with
+/// - An answer for which not enough bytes are left is refused with
 ///   [`StoreErrorKind::TooLarge`](crate::StoreErrorKind::TooLarge), and the layers leave a tombstone in its place.
-/// - Released records, which remember no more than how often a key was tried and by whom, make room for others, the oldest
-///   first.
-/// - Tokens that nobody has claimed hold at most half of the records and half of the bytes, so that a flood of them leaves
-///   room for what runs.
-/// - With [`share_per_scope`](MemoryStoreBuilder::share_per_scope) no scope and no principal holds more than its share.
+/// - Released records, which keep only how often a key was tried and by whom, are removed to make room for others, the
+///   oldest first.
+/// - Tokens that nobody has claimed hold at most half of the records and half of the bytes, so that a flood of them
+///   leaves room for running requests.
+/// - With [`share_per_scope`](MemoryStoreBuilder::share_per_scope) no scope and no principal holds more records than
+///   its share.
 ///
-/// Plan for *`max_bytes` + `capacity` × about 150 bytes*, for what a record takes by itself. An answer of more than 4 KiB is
-/// kept in the buffer that it came in, so a small part of a large buffer keeps all of it, and counts as the part.
+/// Plan for *`max_bytes` + `capacity` × about 150 bytes*, which is the fixed size of a record. An answer of more than 4
+/// KiB is kept in the buffer that it came in: if it is a small part of a large buffer, the whole buffer stays in
+/// memory, but only the part is counted.
 ///
 /// # Time
 ///
-/// A record that has expired is absent from that millisecond on. Its memory is given back a little later, by the calls
-/// that follow, each of which removes a bounded number of such records; an index keeps its size, 9 to 19 bytes for each
-/// record that it has held at once, until its part of the store is empty. A store that is not called at all keeps its
-/// memory; [`StoreAdmin::purge`](crate::store::StoreAdmin::purge) gives it back. Time that a policy or an issue gives may
-/// be as long as one likes: what would end past the year 10889 ends then.
+/// A record that has expired is absent from that millisecond on. Its memory is freed a little later, by the calls that
+/// follow, each of which removes a bounded number of such records. An index keeps its size, 9 to 19 bytes for each
+/// record that it has held at once, until its part of the store is empty. A store that is never called keeps its
+/// memory; [`StoreAdmin::purge`](crate::store::StoreAdmin::purge) frees it. Durations have no upper limit: what would
+/// expire after the year 10889 expires then.
 #[derive(Clone)]
 pub struct MemoryStore {
     memory: Arc<Memory>,
@@ -95,21 +97,21 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// Makes a store of its own, for up to a million records and 256 MiB.
+    /// Creates a store of its own, for up to a million records and 256 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// Makes a store with other bounds or another clock.
+    /// Returns a builder, for other limits or another clock.
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder::new()
     }
 
-    /// A handle on the same memory whose keys never meet those of this one, nor those of any other namespace.
+    /// Returns a handle on the same memory, whose keys never collide with those of this one or of any other namespace.
     ///
-    /// It lists and counts its own records only; the capacity is shared by all. A namespace of a namespace is another
-    /// one than that of the same name beside it. Names stay in memory, so take few of them, and no user's.
+    /// The handle lists and counts its own records only; the capacity is shared by all. A namespace within a namespace
+    /// differs from one of the same name next to it. Names stay in memory, so use few of them, and none per user.
     ///
     /// ```
     /// use std::time::Duration;
@@ -185,7 +187,7 @@ impl Store for MemoryStore {
 
     /// # Panics
     ///
-    /// When it has to wait outside of a Tokio runtime with time.
+    /// Panics if it has to wait outside of a Tokio runtime whose time driver is enabled.
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
         let name = self.name(key);
         match Watch::new(&self.memory, &name, holder) {

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::clock::millis;
 
-/// The last moment that an entry can name: the year 10889.
+/// The last moment that an entry can hold: the year 10889.
 pub(super) const FOREVER: u64 = (1 << 48) - 1;
 
-/// The moment that is `duration` after `now`.
+/// Returns the moment that is `duration` after `now`.
 pub(super) fn later(now: u64, duration: Duration) -> u64 {
     now.saturating_add(millis(duration)).min(FOREVER)
 }

@@ -4,8 +4,8 @@ use crate::value::{State, StoreError, StoreErrorKind};
 
 use super::{entry::Entry, share::Shares};
 
-/// Counts the records of all shards, and the bytes of what they keep. A count changes only while the shard of the record in
-/// question is locked.
+/// Counts the records of all shards, and the bytes that they keep. A count changes only while the shard of its record
+/// is locked.
 #[repr(align(128))]
 pub(super) struct Room {
     used: AtomicUsize,
@@ -18,7 +18,7 @@ pub(super) struct Room {
     shares: Option<Shares>,
 }
 
-/// What is missing for a record, or for what is to be kept in one.
+/// What is missing for a record, or for more bytes in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     /// Room for one more record.
@@ -32,7 +32,7 @@ pub(super) enum Full {
 }
 
 impl Full {
-    /// Says that a key was not taken.
+    /// Returns the error that a key was refused.
     #[cold]
     pub(super) fn of_a_key(self) -> StoreError {
         let (kind, message) = match self {
@@ -53,7 +53,7 @@ impl Full {
         StoreError::new(kind, message)
     }
 
-    /// Says that an answer cannot be kept.
+    /// Returns the error that an answer cannot be kept.
     #[cold]
     pub(super) fn of_an_answer(self) -> StoreError {
         match self {
@@ -66,7 +66,7 @@ impl Full {
     }
 }
 
-/// What a record counts for.
+/// How a record counts.
 #[derive(Clone, Copy)]
 pub(super) struct Weight {
     pub(super) state: State,
@@ -87,7 +87,7 @@ impl Room {
         }
     }
 
-    /// Takes room for a record, if there is any.
+    /// Reserves room for a record, if there is any.
     pub(super) fn take(&self, entry: &Entry) -> Result<(), Full> {
         let bytes = entry.bytes();
         if entry.state() == State::Issued {
@@ -101,19 +101,19 @@ impl Room {
         taken
     }
 
-    /// Takes room for more bytes in a record.
+    /// Reserves room for more bytes in a record.
     pub(super) fn grow(&self, bytes: usize) -> Result<(), Full> {
         if bytes == 0 || add(&self.bytes, bytes, self.max_bytes) { Ok(()) } else { Err(Full::Bytes(bytes)) }
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub(super) fn shrink(&self, bytes: usize) {
         if bytes > 0 {
             self.bytes.fetch_sub(bytes, Ordering::AcqRel);
         }
     }
 
-    /// Takes a place in the share of a record that was released and runs again.
+    /// Reserves a place in the scope's share for a record that was released and runs again.
     pub(super) fn take_share(&self, entry: &Entry) -> Result<(), Full> {
         match &self.shares {
             Some(shares) if !shares.take(entry) => Err(Full::Share),
@@ -121,7 +121,7 @@ impl Room {
         }
     }
 
-    /// A record has changed, for which so many bytes more were taken at most.
+    /// Updates the counts after a record has changed, for which at most `growth` more bytes were reserved.
     pub(super) fn changed(&self, entry: &Entry, was: Weight, growth: usize) {
         let is = entry.weight();
         self.shrink((was.bytes + growth).saturating_sub(is.bytes));
@@ -139,7 +139,7 @@ impl Room {
                 self.give_share(entry);
             }
             State::Issued => {
-                // A token that was issued before is not refused when it comes back.
+                // A token that is issued again is not refused.
                 self.issued.fetch_add(1, Ordering::AcqRel);
                 self.issued_bytes.fetch_add(is.bytes, Ordering::AcqRel);
             }
@@ -147,7 +147,7 @@ impl Room {
         }
     }
 
-    /// A record is gone.
+    /// Releases the room of a record that is gone.
     pub(super) fn give_back(&self, entry: &Entry) {
         let weight = entry.weight();
         self.give_record(weight.bytes);
@@ -161,7 +161,7 @@ impl Room {
         }
     }
 
-    /// Whether there is, by now, what was missing.
+    /// Returns whether what was missing is available by now.
     pub(super) fn has(&self, missing: Full) -> bool {
         match missing {
             Full::Records => self.used() < self.capacity,
@@ -173,7 +173,7 @@ impl Room {
         }
     }
 
-    /// Whether there would be what is missing, were the store empty.
+    /// Returns whether what is missing would be available in an empty store.
     pub(super) fn could_have(&self, missing: Full) -> bool {
         match missing {
             Full::Records => self.capacity > 0,
@@ -247,7 +247,7 @@ impl Room {
     }
 }
 
-/// What tokens that nobody has claimed may take of a whole, so that a flood of them leaves room for what runs.
+/// Returns the part that unclaimed tokens may take, so that a flood of them leaves room for running requests.
 fn half(whole: usize) -> usize {
     whole.div_ceil(2)
 }

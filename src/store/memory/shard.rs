@@ -4,14 +4,14 @@ use crate::value::State;
 
 use super::{shards::Name, slab::Slab, waiters::Waiters, wheel::Wheel};
 
-/// Tables of this many entries are kept when they are empty.
+/// Tables up to this many entries are kept when they are empty.
 const SMALL: usize = 256;
 
-/// A part of the records, behind a lock of its own.
+/// A part of the records, with a lock of its own.
 pub(super) struct Shard {
     index: HashTable<Place>,
     pub(super) slab: Slab,
-    /// Released records stand in a wheel of their own, which tells the next to go when room is short.
+    /// Released records have a wheel of their own, which gives the next one to remove if room is short.
     timers: Wheel,
     released: Wheel,
     pub(super) waiters: Waiters,
@@ -20,7 +20,7 @@ pub(super) struct Shard {
     pub(super) turns: usize,
 }
 
-/// Where an entry is. The hash stands here so that a table that grows touches no entry.
+/// The place of an entry. It includes the hash, so that a growing table reads no entry.
 #[derive(Clone, Copy)]
 struct Place {
     hash: u32,
@@ -54,7 +54,7 @@ impl Shard {
         if let Ok(found) = self.index.find_entry(spread(hash), |place| place.slot == slot) {
             found.remove();
         }
-        // With entries in it, a table is made smaller by moving all of them at once, for which a call would stand still.
+        // Shrinking a table that has entries would move all of them at once, and the call would have to wait for that.
         if self.index.is_empty() && self.index.capacity() > SMALL {
             self.index = HashTable::new();
         }
@@ -69,11 +69,11 @@ impl Shard {
         self.unschedule_from(slot, self.slab[slot].state());
     }
 
-    /// Moves an entry to where it belongs, which was in the state `was` and expired at `ended`.
+    /// Moves an entry that was in the state `was` and expired at `ended` to its new wheel and place.
     pub(super) fn reschedule(&mut self, slot: u32, was: State, ended: u64) {
         let entry = &self.slab[slot];
         let released = [was, entry.state()].contains(&State::Released);
-        // A wheel moves on what expires later than it had been told.
+        // A wheel itself moves an entry that expires later than its place says.
         if released || entry.expires() < ended {
             self.unschedule_from(slot, was);
             self.schedule(slot);
@@ -97,7 +97,7 @@ impl Shard {
         self.released.first()
     }
 
-    /// How many records run, abandoned ones included.
+    /// Returns how many records are running, including abandoned ones.
     pub(super) fn running(&self) -> usize {
         let entries = (0..self.slab.end()).filter_map(|slot| self.slab.get(slot));
         entries.filter(|entry| entry.state() == State::Running && entry.expires() > self.now).count()
@@ -109,7 +109,7 @@ impl Shard {
     }
 }
 
-/// A table takes the place from the low bits of a hash and a tag from its high ones.
+/// Spreads a hash, since a table takes the place from its low bits and a tag from its high ones.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }

@@ -14,16 +14,16 @@ use super::{
     turn::Turn,
 };
 
-/// A power of two.
+/// The number of shards, a power of two.
 const SHARDS: usize = 64;
 
-/// How many entries a call looks at, at most, to remove what has expired.
+/// How many entries a call visits at most to remove expired records.
 const BUDGET: usize = 64;
 
-/// One call in so many also removes what has expired in a shard that may have no calls of its own.
+/// One call in so many also removes expired records in another shard, which may have no calls of its own.
 const NUDGE: usize = 8;
 
-/// What all handles of a store share.
+/// The state that all handles of a store share.
 pub(super) struct Memory {
     shards: Box<[Aligned]>,
     pub(super) room: Room,
@@ -36,7 +36,7 @@ pub(super) struct Memory {
 #[repr(align(128))]
 struct Aligned(Mutex<Shard>);
 
-/// A key in its namespace, and where it belongs.
+/// A key in its namespace, with its shard and hash.
 #[derive(Clone, Copy)]
 pub(super) struct Name<'a> {
     pub(super) namespace: u32,
@@ -66,7 +66,7 @@ impl Memory {
         Name { namespace, key, hash: low(hash), shard: low(hash >> 32) as usize % SHARDS }
     }
 
-    /// The one hash of a key: it chooses the shard and the place in the shard's index.
+    /// Returns the hash of a key, which determines both the shard and the place in the shard's index.
     fn hash(&self, namespace: u32, key: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u32(namespace);
@@ -74,12 +74,12 @@ impl Memory {
         hasher.finish()
     }
 
-    /// The part of [`hash`](Self::hash) that an index keeps.
+    /// Returns the part of [`hash`](Self::hash) that an index keeps.
     pub(super) fn index_hash(&self, namespace: u32, key: &[u8]) -> u32 {
         u32::try_from(self.hash(namespace, key) & u64::from(u32::MAX)).unwrap_or_default()
     }
 
-    /// The namespace `name` within another.
+    /// Returns the namespace `name` within another.
     pub(super) fn namespace(&self, within: u32, name: &str) -> u32 {
         let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
         let next = u32::try_from(namespaces.len() + 1).unwrap_or(u32::MAX);
@@ -92,14 +92,14 @@ impl Memory {
 
     /// Locks a shard.
     ///
-    /// No code of the application's runs while a shard is locked: what has a destructor or a waker of its own leaves
-    /// the lock first. So nothing that can panic comes between two writes that belong together, and a poisoned lock
-    /// is as sound as any.
+    /// No code of the application's runs while a shard is locked: values with destructors or wakers of the
+    /// application's leave the lock first. So nothing can panic between two writes that belong together, and a poisoned
+    /// lock is safe to use.
     pub(super) fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many records run, as of the latest call.
+    /// Returns how many records were running at the latest call.
     pub(super) fn running(&mut self) -> usize {
         let shards = self.shards.iter_mut().map(|shard| shard.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         shards.map(|shard| shard.running()).sum()
@@ -110,7 +110,7 @@ impl Memory {
         Turn::new(self, self.lock(shard), now)
     }
 
-    /// Carries out a verb on a shard, and removes a few entries that have expired.
+    /// Runs an operation on a shard, and removes a few expired entries.
     pub(super) fn verb<T>(&self, shard: usize, now: u64, verb: impl FnOnce(&mut Turn<'_>) -> T) -> T {
         let mut turn = self.enter(shard, now);
         turn.expire(BUDGET, BUDGET);
@@ -123,7 +123,7 @@ impl Memory {
         answer
     }
 
-    /// Carries out a verb that may need room: for a record, or for what it is to keep.
+    /// Runs an operation that may need room for a record, or for what the record is to keep.
     pub(super) fn roomy<T>(
         &self,
         shard: usize,
@@ -147,16 +147,17 @@ impl Memory {
         Turn::new(self, guard, now).expire(BUDGET, BUDGET);
     }
 
-    /// Makes room, if nothing but expired and released records has to go for it. It may not suffice yet.
+    /// Makes room by removing expired and released records only. It may not be enough yet.
     ///
-    /// What has expired stands first where it is looked for, unless records expire in quite another order than they
-    /// came in. Only then, and before the store is said to be full, all that may have expired is looked at.
+    /// Expired records usually come first in the search, unless records expire in a very different order from that of
+    /// their insertion. Only in that case, and before `Full` is returned, all records that may have expired are
+    /// visited.
     fn make_room(&self, missing: Full, first: usize, now: u64) -> bool {
         if !self.room.could_have(missing) {
             return false;
         }
         let shards = || (first..first + SHARDS).map(|shard| shard % SHARDS);
-        // Released records are no tokens, and no part of a share.
+        // Released records are not tokens, and do not count to a share.
         let released_help = matches!(missing, Full::Records | Full::Bytes(_));
         shards().any(|shard| self.enter(shard, now).expire(1, BUDGET).0 > 0)
             || released_help && self.drop_oldest_released(now)
@@ -175,7 +176,7 @@ impl Memory {
         false
     }
 
-    /// Removes up to `limit` expired records of a shard; says how many. The lock is let go now and then.
+    /// Removes up to `limit` expired records of a shard, and returns how many. The lock is released now and then.
     pub(super) fn purge_shard(&self, shard: usize, now: u64, limit: usize) -> usize {
         let mut removed = 0;
         loop {

@@ -8,9 +8,9 @@ use super::entry::Entry;
 
 const PARTS: usize = 16;
 
-/// Counts the records of each scope, but for released ones, which go by themselves if there is no room.
+/// Counts the records of each scope, except released ones, which are removed anyway if room is short.
 ///
-/// Scopes are known by their hash: of two that share one, 1 in 2^64, both have one share.
+/// Scopes are identified by their hash: two scopes with the same hash (1 in 2^64) have one share together.
 pub(super) struct Shares {
     most: usize,
     hasher: RandomState,
@@ -22,7 +22,7 @@ impl Shares {
         Self { most, hasher: RandomState::new(), counts: Default::default() }
     }
 
-    /// Takes a place for a record in the share of its scope; says whether there was one.
+    /// Reserves a place for a record in the share of its scope, and returns whether there was one.
     pub(super) fn take(&self, entry: &Entry) -> bool {
         let Some(scope) = self.scope(entry) else { return true };
         let mut counts = self.counts(scope);

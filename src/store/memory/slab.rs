@@ -4,21 +4,21 @@ use super::entry::Entry;
 
 const SLOTS: u32 = 64;
 
-/// Entries at slots that never move. They lie in chunks, so that growing copies none of them; the lowest free slot is
-/// taken first, so that the chunks at the end run empty and are given back.
+/// Entries in slots that never move. They are stored in chunks, so that growing copies none of them. The lowest free
+/// slot is used first, so that the last chunks become empty and are freed.
 #[derive(Default)]
 pub(super) struct Slab {
     chunks: Vec<Chunk>,
-    /// Chunks with a free slot, a bit each.
+    /// The chunks with a free slot, one bit each.
     open: Vec<u64>,
-    /// No word of `open` before this has a bit set.
+    /// No word of `open` before this index has a bit set.
     first_open: usize,
     spare: usize,
     live: usize,
 }
 
 struct Chunk {
-    /// Filled from the front, so that none is written before it is needed. Empty if there is no memory for them.
+    /// Filled from the front, so that no slot is written before it is needed. Empty if no memory is allocated for them.
     slots: Vec<Option<Entry>>,
     free: u64,
 }
@@ -57,7 +57,7 @@ impl Slab {
         self.live -= 1;
         if chunk.free == u64::MAX {
             self.spare += 1;
-            // One empty chunk stays, so that a record that comes and goes does not allocate each time.
+            // One empty chunk is kept, so that adding and removing a record does not allocate each time.
             if self.spare > 1 {
                 chunk.slots = Vec::new();
                 self.spare -= 1;
@@ -71,7 +71,7 @@ impl Slab {
         self.chunks.get((slot / SLOTS) as usize)?.slots.get((slot % SLOTS) as usize)?.as_ref()
     }
 
-    /// No entry is at this slot or past it.
+    /// Returns a slot such that no entry is at it or after it.
     pub(super) fn end(&self) -> u32 {
         u32::try_from(self.chunks.len()).unwrap_or(u32::MAX).saturating_mul(SLOTS)
     }

@@ -17,20 +17,20 @@ const LEASE_BYTES: usize = 8;
 /// The lease of most records, in milliseconds.
 const USUAL_LEASE: u64 = 30_000;
 
-/// Says how the text of an entry is divided: the key, then those of the marks that differ from nothing, then a payload.
+/// Describes how the text of an entry is divided: the key, then the marks that are set, then a payload.
 ///
-/// The length of the key, 769 at most, has the lower ten bits; a bit above them stands for each mark.
+/// The lower ten bits hold the length of the key, 769 at most; each mark has one bit above them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout(u16);
 
-/// What a record keeps of its claims and most records have nothing of.
+/// What a record keeps of its claims but most records lack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) caller: Caller,
     pub(super) secret: SecretNumber,
     pub(super) origin: Origin,
     pub(super) trace: Option<TraceContext>,
-    /// How long it is, in milliseconds.
+    /// The length of the lease, in milliseconds.
     pub(super) lease: u64,
 }
 
@@ -53,7 +53,7 @@ impl Marks {
         }
     }
 
-    /// Puts the marks behind a key.
+    /// Writes the marks behind a key.
     pub(super) fn write(&self, key: &[u8]) -> (Layout, Arc<[u8]>) {
         let mut layout = Layout::of_key(key);
         let mut bytes = [0; 2 * (Caller::LENGTH + SECRET_BYTES) + TraceContext::LENGTH + LEASE_BYTES];
@@ -82,7 +82,7 @@ impl Marks {
         (layout, join(key, &bytes[..end]))
     }
 
-    /// How many bytes they take.
+    /// Returns how many bytes they take.
     pub(super) fn bytes(&self) -> usize {
         let parts = [
             (self.caller != Caller::NONE, Caller::LENGTH),
@@ -96,7 +96,7 @@ impl Marks {
 }
 
 impl Layout {
-    /// The layout of a key without marks.
+    /// Returns the layout of a key without marks.
     pub(super) fn of_key(key: &[u8]) -> Self {
         Self(u16::try_from(key.len()).unwrap_or(KEY) & KEY)
     }
@@ -105,7 +105,7 @@ impl Layout {
         usize::from(self.0 & KEY)
     }
 
-    /// Where the payload begins.
+    /// Returns where the payload begins.
     pub(super) fn payload_from(self) -> usize {
         let part = |flag: u16, length: usize| if self.0 & flag == 0 { 0 } else { length };
         self.key_bytes()

@@ -11,7 +11,8 @@ use super::{
     shards::{Memory, Name},
 };
 
-/// A locked shard, and what is to do once it is unlocked. The order of the fields sees to it that the lock goes first.
+/// A locked shard, and what is to be done once it is unlocked. The order of the fields ensures that the lock is dropped
+/// first.
 pub(super) struct Turn<'a> {
     pub(super) shard: MutexGuard<'a, Shard>,
     pub(super) after: After,
@@ -19,7 +20,7 @@ pub(super) struct Turn<'a> {
     pub(super) now: u64,
 }
 
-/// Waiters to wake, and values whose destructors may be the application's.
+/// Waiters to wake, and values to drop whose destructors may be the application's.
 #[derive(Default)]
 pub(super) struct After {
     pub(super) extras: Vec<Extra>,
@@ -36,7 +37,7 @@ impl Drop for After {
 
 impl<'a> Turn<'a> {
     pub(super) fn new(memory: &'a Memory, mut shard: MutexGuard<'a, Shard>, now: u64) -> Self {
-        // Two threads may have read the clock in another order than they got the lock.
+        // Two threads may have read the clock in a different order than they acquired the lock.
         shard.now = shard.now.max(now);
         let now = shard.now;
         Self { shard, after: After::default(), memory, now }
@@ -47,7 +48,7 @@ impl<'a> Turn<'a> {
         self.shard.turns
     }
 
-    /// The slot of a record that is there.
+    /// Returns the slot of a record, if it exists.
     pub(super) fn find(&mut self, name: &Name<'_>) -> Option<u32> {
         let slot = self.shard.find(name)?;
         if self.shard.slab[slot].expires() > self.now {
@@ -57,7 +58,7 @@ impl<'a> Turn<'a> {
         None
     }
 
-    /// Puts a record where none is. One that has expired already needs no room.
+    /// Inserts a record if there is none. A record that has expired already needs no room.
     pub(super) fn insert(&mut self, name: &Name<'_>, fill: impl FnOnce(&mut Entry)) -> Result<(), Full> {
         let mut entry = Entry::new(name.namespace, name.key, self.now);
         fill(&mut entry);
@@ -73,12 +74,12 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Takes room for what a record is to grow by.
+    /// Reserves room for what a record is to grow by.
     pub(super) fn grow(&self, growth: usize) -> Result<(), Full> {
         self.memory.room.grow(growth)
     }
 
-    /// Takes room for a record that is there to run (again), and to grow.
+    /// Reserves room for an existing record to run again, and to grow.
     pub(super) fn rerun(&self, slot: u32, growth: usize) -> Result<(), Full> {
         let (room, entry) = (&self.memory.room, &self.shard.slab[slot]);
         room.grow(growth)?;
@@ -88,7 +89,8 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Changes a record, and all that follows from where it stands. There has to be room for what it grows by, at most.
+    /// Changes a record, and updates its place and counts. Room for `growth`, the most that it grows by, has to be
+    /// reserved.
     pub(super) fn change(&mut self, slot: u32, growth: usize, change: impl FnOnce(&mut Entry) -> Option<Extra>) {
         let entry = &mut self.shard.slab[slot];
         let (was, claimant, ended) = (entry.weight(), entry.claimant(), entry.expires());
@@ -114,8 +116,8 @@ impl<'a> Turn<'a> {
         self.after.extras.extend(entry.into_extra());
     }
 
-    /// Removes up to `limit` records that have expired, looking at no more than `budget`. Says how many, and whether it
-    /// is sure that no other has expired.
+    /// Removes up to `limit` expired records, visiting no more than `budget`. Returns how many, and whether it is
+    /// certain that no other has expired.
     pub(super) fn expire(&mut self, limit: usize, mut budget: usize) -> (usize, bool) {
         let mut removed = 0;
         while removed < limit {
@@ -128,7 +130,7 @@ impl<'a> Turn<'a> {
         (removed, false)
     }
 
-    /// When the released record that is next to go for room would expire.
+    /// Returns when the released record that would be removed next for room expires.
     pub(super) fn oldest_released(&self) -> Option<u64> {
         Some(self.shard.slab[self.shard.oldest_released()?].expires())
     }

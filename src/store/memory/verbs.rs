@@ -10,7 +10,7 @@ use crate::{
 
 use super::{entry::Entry, moment::later, room::Full, shards::Name, turn::Turn};
 
-/// The verbs, each on a locked shard.
+/// The operations of a store, each on a locked shard.
 impl Turn<'_> {
     pub(super) fn issue(&mut self, name: &Name<'_>, issue: &Issue) -> Result<Issued, Full> {
         if self.find(name).is_some() {
@@ -89,7 +89,7 @@ impl Turn<'_> {
         }
         let entry = &self.shard.slab[slot];
         let own = entry.state() == State::Settled && entry.claimant() == settlement.claimant;
-        // Where somebody reconciles under the name that was seen, the runner may have settled by itself.
+        // If the reconciliation uses the claimant that was seen, the runner may have settled by itself.
         if own && settlement.claimant != seen {
             return Ok(Finished::AlreadyDone);
         }
@@ -120,7 +120,7 @@ impl Turn<'_> {
         Some(self.shard.slab[slot].record(self.now))
     }
 
-    /// Joins those who wait for a record that is running under `holder`; says also how long it is there.
+    /// Joins the waiters of a record that is running under `holder`; also returns how long the record exists.
     pub(super) fn watch(
         &mut self,
         name: &Name<'_>,
@@ -135,7 +135,7 @@ impl Turn<'_> {
 
     fn write_settled(&mut self, slot: u32, settlement: &Settlement) -> Result<Finished, Full> {
         let (now, growth) = (self.now, settlement.payload.as_ref().map_or(0, Bytes::len));
-        // What is gone at once needs no room.
+        // A record that expires at once needs no room.
         if later(now, settlement.retention) <= now {
             self.remove(slot);
             return Ok(Finished::Done);
@@ -178,7 +178,8 @@ impl Turn<'_> {
         self.runs_under(slot, seen) && self.shard.slab[slot].is_abandoned(self.now)
     }
 
-    /// A token that was released is issued again, and still knows by whom.
+    /// Returns whether this claimant has released the record. A released token is issued again, but still names the
+    /// claimant.
     fn is_released_by(&self, slot: u32, claimant: Claimant) -> bool {
         let entry = &self.shard.slab[slot];
         let released = matches!(entry.state(), State::Issued | State::Released);

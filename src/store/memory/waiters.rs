@@ -9,10 +9,10 @@ use crate::value::{Claimant, StoreError};
 
 use super::shards::{Memory, Name};
 
-/// Whether a record that should have expired is gone is not asked more often than this.
+/// The shortest pause between two checks whether a record that should have expired is gone.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Those who wait for a change, by the slot of the record that they wait for. Most records have none.
+/// The waiters for a change, by the slot of their record. Most records have none.
 #[derive(Default)]
 pub(super) struct Waiters(BTreeMap<u32, Waiting>);
 
@@ -23,14 +23,14 @@ struct Waiting {
 }
 
 impl Waiters {
-    /// Somebody waits. What is given hears of every change from now on, polled or not.
+    /// Adds a waiter. The returned future is notified of every change from now on, polled or not.
     pub(super) fn enter(&mut self, slot: u32) -> (Arc<Notify>, OwnedNotified) {
         let waiting = self.0.entry(slot).or_default();
         waiting.count += 1;
         (Arc::clone(&waiting.notify), Arc::clone(&waiting.notify).notified_owned())
     }
 
-    /// Somebody waits no more. Says whether that was the last one.
+    /// Removes a waiter, and returns whether it was the last one.
     fn leave(&mut self, slot: u32, notify: &Arc<Notify>) -> bool {
         let Some(waiting) = self.0.get_mut(&slot).filter(|waiting| Arc::ptr_eq(&waiting.notify, notify)) else {
             return false;
@@ -53,13 +53,13 @@ impl Waiters {
     }
 }
 
-/// A place among the waiters, given up when it is dropped.
+/// A waiter's registration, removed when it is dropped.
 pub(super) struct Watch<'a> {
     memory: &'a Memory,
     shard: usize,
     slot: u32,
     notify: Arc<Notify>,
-    /// How long the record is there unless something happens to it.
+    /// How long the record exists unless it changes.
     left: Duration,
 }
 

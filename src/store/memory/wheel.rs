@@ -6,10 +6,10 @@ const LEVELS: usize = 8;
 
 /// A hierarchical timing wheel over the expiries of entries, in lists that run through the entries themselves.
 ///
-/// Level `n` has 64 places of `64^n` milliseconds. An entry stands at the level of the highest digit, to base 64, in
-/// which its expiry differs from the time that has elapsed; so each place comes after all places of lower levels, and
-/// the next one that is due is found by a look at each level, however long nothing happened. The entries of a place
-/// that is due go to `pending` at once, and from there, one by one, to a lower level or to their end.
+/// Level `n` has 64 places of `64^n` milliseconds. An entry is at the level of the highest digit, to base 64, in which
+/// its expiry differs from the elapsed time. So each place comes after all places of lower levels, and the next place
+/// that is due is found by checking each level once, however much time has passed. The entries of a place that is due
+/// go to `pending` at once, and from there, one by one, to a lower level or are removed.
 pub(super) struct Wheel {
     elapsed: u64,
     /// No place is due before this.
@@ -24,8 +24,8 @@ impl Wheel {
         Self { elapsed: 0, next: u64::MAX, pending: NIL, occupied: [0; LEVELS], heads: [NIL; LEVELS * SLOTS] }
     }
 
-    /// Puts an entry at the end of the list that its expiry belongs to. One that is to expire later after that may stay
-    /// where it is; one that is to expire earlier has to be taken out and put in again.
+    /// Appends an entry to the list that its expiry belongs to. If its expiry becomes later, it may stay there; if it
+    /// becomes earlier, the entry has to be removed and inserted again.
     pub(super) fn insert(&mut self, slab: &mut Slab, slot: u32) {
         let expires = slab[slot].expires().min(FOREVER);
         if expires <= self.elapsed {
@@ -42,12 +42,12 @@ impl Wheel {
         self.next = self.next.min(expires >> (level * BITS) << (level * BITS));
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(super) fn remove(&mut self, slab: &mut Slab, slot: u32) {
         let entry = &slab[slot];
         let (previous, next, place) = (entry.previous, entry.next, usize::from(entry.place));
         let heir = if next == slot { NIL } else { next };
-        // An entry that is pending still names the place that it was at, where it heads nothing any more.
+        // A pending entry still names its former place, but no longer heads the list of that place.
         if self.heads[place] == slot {
             self.heads[place] = heir;
             if heir == NIL {
@@ -60,10 +60,10 @@ impl Wheel {
         slab[next].previous = previous;
     }
 
-    /// An entry that has expired, if there is one and `budget` suffices to find it.
+    /// Returns an expired entry, if there is one and `budget` suffices to find it.
     ///
-    /// The caller takes it out. Each entry that is looked at costs one of the budget; what is left of it says that
-    /// nothing else is due.
+    /// The caller removes the entry. Each visited entry costs one of the budget; if some of the budget is left, nothing
+    /// else is due.
     pub(super) fn due(&mut self, slab: &mut Slab, now: u64, budget: &mut usize) -> Option<u32> {
         loop {
             if self.pending == NIL && !self.turn(now) {
@@ -79,7 +79,7 @@ impl Wheel {
         }
     }
 
-    /// An entry that no other expires much before.
+    /// Returns an entry such that no other expires much earlier.
     pub(super) fn first(&self) -> Option<u32> {
         if self.pending != NIL {
             return Some(self.pending);

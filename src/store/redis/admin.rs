@@ -15,7 +15,7 @@ use super::{
     scripts::FORGET,
 };
 
-/// How many names a page looks at by one `SCAN`, at least and at most, and how often.
+/// How many names one `SCAN` of a page visits, at least and at most, and how many scans a page takes.
 const BATCH: (usize, usize) = (16, 1_000);
 const BATCHES: usize = 16;
 
@@ -33,7 +33,7 @@ impl StoreAdmin for RedisStore {
         })
     }
 
-    /// By `SCAN`: names of other namespaces and other applications are passed over, a bounded number for each page.
+    /// Uses `SCAN`: names of other namespaces and other applications are skipped, a bounded number for each page.
     /// Records that cannot be read are left out.
     fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
         StoreFuture::new(self.page(filter, after, limit))
@@ -61,18 +61,18 @@ impl StoreAdmin for RedisStore {
         })
     }
 
-    /// Nothing: Redis removes what has expired by itself.
+    /// Does nothing: Redis itself removes expired records.
     fn purge(&self, _limit: usize) -> StoreFuture<'_, u64> {
         StoreFuture::ready(Ok(0))
     }
 
-    /// By `SCAN` over all names of the database. Not for a page that is asked for every second.
+    /// Uses `SCAN` over all names of the database, so do not call it every second.
     fn stats(&self) -> StoreFuture<'_, Stats> {
         StoreFuture::new(self.count())
     }
 }
 
-/// What has the name of a record, if anything has.
+/// The record under a name, if there is one.
 type Read = Result<Option<Record>, Unreadable>;
 
 /// A record's name and its key.
@@ -86,7 +86,7 @@ impl RedisStore {
             Some(Some(position)) => position,
             Some(None) => return Ok(Page::default()),
         };
-        // If the server is no longer one of them, its records have moved anywhere: all are listed again.
+        // If the server is no longer one of them, its records may be on any server: all are listed again.
         let found = masters.iter().position(|master| *master == node);
         cursor = if found.is_some() { cursor } else { 0 };
         let mut left = masters.into_iter().skip(found.unwrap_or(0));
@@ -116,7 +116,7 @@ impl RedisStore {
     }
 
     async fn count(&self) -> Result<Stats, StoreError> {
-        // `SCAN` may show a name twice while the server's table grows or shrinks, so what is told twice is known.
+        // `SCAN` may show a name twice while the server's table grows or shrinks, so repeated names are recognised.
         let (mut stats, mut seen) = (Stats::default(), std::collections::HashSet::new());
         for node in self.line().masters().await? {
             let (node, mut cursor) = (node.as_ref(), 0);
@@ -142,7 +142,7 @@ impl RedisStore {
         Ok(stats)
     }
 
-    /// Names of this namespace's records, out of about `count` names of the database.
+    /// Returns the names of this namespace's records, out of about `count` names of the database.
     async fn scan(&self, node: Option<&Node>, cursor: u64, count: usize) -> Result<(u64, Vec<Named>), CommandError> {
         let mut command = redis::cmd("SCAN");
         command.arg(cursor).arg("MATCH").arg(self.space.pattern()).arg("COUNT").arg(count).arg("TYPE").arg("string");
@@ -158,7 +158,7 @@ impl RedisStore {
         Ok((next, own.collect()))
     }
 
-    /// Those that the filter may let through, found out without reading answers and notes.
+    /// Returns the names that the filter may admit, without reading answers and notes.
     async fn admitted(&self, node: Option<&Node>, filter: Filter, names: Vec<Named>) -> Result<Vec<Named>, CommandError> {
         if filter == Filter::All {
             return Ok(names);
@@ -172,7 +172,7 @@ impl RedisStore {
         Ok(admitted.map(|(name, _)| name).collect())
     }
 
-    /// The state of each record, and whether it is abandoned.
+    /// Returns the state of each record, and whether it is abandoned.
     async fn glances(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Option<(State, bool)>>, CommandError> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -191,7 +191,7 @@ impl RedisStore {
         Ok(glances.collect())
     }
 
-    /// Reads records with all that belongs to them.
+    /// Reads complete records.
     async fn records(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Read>, CommandError> {
         let answers = self.steps(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
             pipeline.cmd("GET").arg(name).cmd("PTTL").arg(name).cmd("PEXPIRETIME").arg(name);
@@ -199,7 +199,8 @@ impl RedisStore {
         answers.await?.into_iter().map(|answer| Ok(Found::read(said(answer)?)?.map(read).transpose())).collect()
     }
 
-    /// Asks about each name in one step, in a transaction of its own: on a cluster none may be of several slots.
+    /// Queries each name in one atomic step, in a transaction of its own: on a cluster, a transaction may not span
+    /// slots.
     async fn steps<'n>(
         &self,
         node: Option<&Node>,
@@ -223,7 +224,7 @@ fn read(found: Found) -> Result<Record, Unreadable> {
     Ok(Stored::read(found.bytes, found.left)?.record(found.expires))
 }
 
-/// Where a page begins: the cursor of `SCAN`, and the server that it is for if there are several.
+/// Returns the cursor of a page: the cursor of `SCAN`, and its server if there are several.
 fn cursor_at(cursor: u64, node: Option<&Node>) -> Cursor {
     let node = node.map_or(String::new(), |(host, port)| format!("{port} {host}"));
     Cursor::from_bytes([&cursor.to_be_bytes(), node.as_bytes()].concat())

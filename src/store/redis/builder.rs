@@ -17,7 +17,7 @@ use super::{
     waiting::Waiting,
 };
 
-/// After this long, a connection on which nothing comes back is taken for dead by the operating system.
+/// The time after which the operating system considers a connection without any reply dead.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// Builds a [`RedisStore`].
@@ -34,9 +34,10 @@ impl RedisStoreBuilder {
         Self { space: Space::root(), limits, certificates: tls::Certificates::none() }
     }
 
-    /// Keeps the records apart from those of other applications on the same server. Default: none.
+    /// Sets a namespace, which keeps the records apart from those of other applications on the same server. Default:
+    /// none.
     ///
-    /// It is the same namespace as that of [`RedisStore::namespace`].
+    /// The namespace is the same as that of [`RedisStore::namespace`].
     pub fn namespace(self, name: &str) -> Self {
         Self { space: self.space.within(name), ..self }
     }
@@ -48,47 +49,48 @@ impl RedisStoreBuilder {
 
     /// Sets how long the server may take to answer. Default: two seconds.
     ///
-    /// A call makes one trip, two if a record runs or was released, three if it is taken over. What a layer waits for in
-    /// all is its own [store timeout](crate::IdempotencyLayer::store_timeout), which may be shorter: a connection on which
-    /// nothing is answered is replaced long before either has passed.
+    /// A call takes one round trip, two if a record is running or was released, three if it is taken over. The layer
+    /// bounds the whole call by its own [store timeout](crate::IdempotencyLayer::store_timeout), which may be shorter.
+    /// A connection on which nothing is answered is replaced long before either has passed.
     pub fn command_timeout(self, limit: Duration) -> Self {
         Self { limits: Limits { command: limit, ..self.limits }, ..self }
     }
 
-    /// Trusts these authorities' certificates, one or more in PEM, and none of the operating system's.
+    /// Sets the certificate authorities to trust, one or more certificates in PEM, instead of those of the operating
+    /// system.
     ///
-    /// For `connect` and a URL of `rediss://`, `rediss-cluster://` or `rediss-sentinel://`; a client of the application's
-    /// has certificates of its own.
+    /// The setting is for `connect` with a URL of `rediss://`, `rediss-cluster://` or `rediss-sentinel://`; a client of
+    /// the application's has certificates of its own.
     #[cfg(feature = "redis-tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
     pub fn root_certificates(self, pem: impl Into<Vec<u8>>) -> Self {
         Self { certificates: self.certificates.trusting(pem.into()), ..self }
     }
 
-    /// Shows this certificate to a server that asks for one, as Redis does unless it is told otherwise
-    /// (`tls-auth-clients`): the certificate with those that stand between it and its authority, and its private key, both
-    /// in PEM. Default: none.
+    /// Sets the certificate that is presented to a server that asks for one, as Redis does by default
+    /// (`tls-auth-clients`): the certificate with the intermediate ones, and its private key, both in PEM. Default:
+    /// none.
     #[cfg(feature = "redis-tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
     pub fn client_certificate(self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         Self { certificates: self.certificates.shown(chain.into(), key.into()), ..self }
     }
 
-    /// Connects to the server at a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
+    /// Connects to the server of a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
     /// or `unix:///path`.
     ///
-    /// With the feature `redis-cluster`, some of the servers of a cluster: `redis-cluster://user:password@host:6379,host:6379`,
-    /// or `rediss-cluster://…`. It has database 0 only.
+    /// With the feature `redis-cluster`, the URL may name some of the servers of a cluster:
+    /// `redis-cluster://user:password@host:6379,host:6379`, or `rediss-cluster://…`. A cluster has database 0 only.
     ///
-    /// With the feature `redis-sentinel`, the master of a name that sentinels watch:
-    /// `redis-sentinel://user:password@host:26379,host:26379/name`, or `rediss-sentinel://…`. User and password are the
-    /// servers'; sentinels that have their own take `connect_sentinels`.
+    /// With the feature `redis-sentinel`, the URL may name a master that sentinels monitor:
+    /// `redis-sentinel://user:password@host:26379,host:26379/name`, or `rediss-sentinel://…`. User and password are
+    /// those of the servers; if the sentinels have their own, use `connect_sentinels`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the URL is none or needs a feature that is not there; if the server does not answer or refuses
-    /// the user, is older than Redis 7.0, or is one of a cluster and the URL is not; if one end speaks TLS and the other
-    /// does not, or does not trust the other's certificate. None of them shows the URL.
+    /// Returns an error if the URL is invalid or needs a feature that is not enabled; if the server does not answer,
+    /// refuses the user, or is older than Redis 7.0; if the server belongs to a cluster and the URL does not name one;
+    /// if only one end uses TLS, or if one end does not trust the other's certificate. No error shows the URL.
     pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
         super::url::check(url)?;
         self.certificates.check(url)?;
@@ -110,8 +112,8 @@ impl RedisStoreBuilder {
         self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
     }
 
-    /// Connects to the master that sentinels name, by a client of the application's for masters, and to the next one if
-    /// it is replaced.
+    /// Connects to the master that sentinels name, with a client of the application's for masters, and to the next
+    /// master if it is replaced.
     ///
     /// # Errors
     ///
@@ -134,11 +136,12 @@ impl RedisStoreBuilder {
         self.finish(line, waiting, "the master of sentinels".into()).await
     }
 
-    /// Connects to the cluster that these servers belong to, by a client of the application's.
+    /// Connects to a cluster with a client of the application's.
     ///
-    /// With the third version of the protocol whoever waits is woken by messages; otherwise records are looked at every
-    /// quarter of a second. The client repeats commands if a server is away or a key moves; three times are enough, with
-    /// pauses of 20 to 200 milliseconds. By default it pauses for 1.28 seconds and more, up to sixteen times.
+    /// With the third version of the protocol (RESP3), waiting requests are woken by messages; otherwise their records
+    /// are polled every quarter of a second. The client retries commands if a server is unavailable or a key moves;
+    /// three retries are enough, with pauses of 20 to 200 milliseconds. By default the client pauses for 1.28 seconds
+    /// and more, up to sixteen times.
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
     pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
@@ -162,9 +165,9 @@ impl RedisStoreBuilder {
         self.connect_cluster(client).await
     }
 
-    /// Connects by a client of the application's, with its settings for the socket, the protocol and TLS.
+    /// Connects with a client of the application's, and its settings for the socket, the protocol and TLS.
     ///
-    /// With the third version of the protocol a connection that breaks while nobody uses it is noticed at once.
+    /// With the third version of the protocol (RESP3), it is noticed at once if an unused connection breaks.
     pub async fn connect_client(self, client: Client) -> Result<RedisStore, StoreError> {
         tls::prepare(client.get_connection_info().addr());
         let hearing =
@@ -175,11 +178,11 @@ impl RedisStoreBuilder {
         self.finish(line, waiting, address).await
     }
 
-    /// Uses a connection of the application's, which sees to it that it is made anew when it breaks: a
-    /// `ConnectionManager` does, a `MultiplexedConnection` does not.
+    /// Uses a connection of the application's, which has to reconnect by itself if it breaks: a `ConnectionManager`
+    /// does, a `MultiplexedConnection` does not.
     ///
-    /// Nothing is heard on such a connection, so whoever waits for a running request looks at its record every quarter
-    /// of a second.
+    /// Such a connection receives no messages, so the record of a running request that others wait for is polled every
+    /// quarter of a second.
     pub async fn with_connection<C>(self, connection: C) -> Result<RedisStore, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
@@ -199,7 +202,7 @@ impl RedisStoreBuilder {
     }
 }
 
-/// Without certificates, among which a private key may be.
+/// Omits the certificates, which may include a private key.
 impl fmt::Debug for RedisStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStoreBuilder")
@@ -210,7 +213,7 @@ impl fmt::Debug for RedisStoreBuilder {
     }
 }
 
-/// The settings of a socket that notices when its other end has gone.
+/// Returns socket settings with which it is noticed if the other end is gone.
 fn settled(settings: TcpSettings) -> TcpSettings {
     let keepalive = TcpKeepalive::new().with_time(SILENCE / 3).with_interval(SILENCE / 3);
     let settings = settings.set_nodelay(true).set_keepalive(keepalive);
@@ -219,11 +222,11 @@ fn settled(settings: TcpSettings) -> TcpSettings {
     settings
 }
 
-/// The URLs of the servers that the URL of a cluster names.
+/// Returns the URLs of the servers that the URL of a cluster names.
 #[cfg(feature = "redis-cluster")]
 fn cluster(url: &str) -> Option<Vec<String>> {
     let (scheme, rest) = url.split_once("-cluster://")?;
-    // A password may hold commas, and no host does.
+    // A password may contain commas; a host does not.
     let (user, hosts) =
         rest.rsplit_once('@').map_or((String::new(), rest), |(user, hosts)| (format!("{user}@"), hosts));
     matches!(scheme, "redis" | "rediss")
@@ -231,7 +234,7 @@ fn cluster(url: &str) -> Option<Vec<String>> {
 }
 
 fn misconfigured(error: &RedisError, what: &str) -> StoreError {
-    // The driver's own words may quote the URL, so they are not kept.
+    // The driver's message may quote the URL, so it is not kept.
     let why = error.category();
     StoreError::new(StoreErrorKind::Misconfigured, format!("{what}: {why}")).without_effect()
 }

@@ -13,27 +13,27 @@ use super::{
     scripts::{READ, ROOM, TAKEOVER},
 };
 
-/// What a claim found.
+/// What a claim has found.
 enum Look {
-    /// Nothing; the record is the claim's now.
+    /// Nothing; the record now belongs to the claim.
     Claimed,
     /// A record, or none if the claim must not create one.
     Found(Option<Found>),
-    /// The same, on a server that takes no writes.
+    /// The same, on a server that accepts no writes.
     Refused(Option<Found>, CommandError),
 }
 
-/// What stands in the place of a record, and its times, all as of one moment.
+/// The bytes of a record and its times, all of one moment.
 pub(super) struct Found {
     pub(super) bytes: Vec<u8>,
-    /// What `PTTL` says.
+    /// The result of `PTTL`.
     pub(super) left: i64,
-    /// What `PEXPIRETIME` says.
+    /// The result of `PEXPIRETIME`.
     pub(super) expires: i64,
 }
 
 impl Found {
-    /// The answer of a script that gives what it found.
+    /// Reads the answer of a script that returns what it found.
     pub(super) fn read(answer: Value) -> Result<Option<Self>, CommandError> {
         let Value::Array(answers) = answer else {
             return if answer == Value::Nil { Ok(None) } else { Err(CommandError::Odd) };
@@ -47,7 +47,7 @@ impl Found {
         }
     }
 
-    /// What was found, without a question after its times.
+    /// Creates it from the bytes alone, if the times were not queried.
     fn untold(bytes: Vec<u8>) -> Self {
         Self { bytes, left: UNTOLD, expires: UNTOLD }
     }
@@ -68,7 +68,8 @@ impl RedisStore {
         }
     }
 
-    /// One trip if the key is free or settled, two if a record runs or was released, three if it has lapsed.
+    /// Claims a key. It takes one round trip if the key is free or settled, two if a record is running or was released,
+    /// three if it has lapsed.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
         let name = self.space.name(key);
         self.fits(&name, 2 * HEAD + claim.note.len()).await?;
@@ -80,7 +81,7 @@ impl RedisStore {
             };
             let stored = match found.map(|found| Stored::read(found.bytes, found.left)).transpose() {
                 Ok(stored) => stored,
-                // Whatever a later version may mean by it, it is no free key and no match.
+                // Whatever a record of a later version means, the key is not free and the record is no match.
                 Err(Unreadable::Newer) => return Ok(Claimed::Incompatible),
                 Err(Unreadable::Torn) => return Err(torn()),
             };
@@ -102,11 +103,11 @@ impl RedisStore {
         }
     }
 
-    /// `SET NX GET` is claim and look in one. How old a record is matters only while it runs, so only then is it asked:
-    /// a first request and a replay are the one command, without a `PTTL` that nobody looks at.
+    /// Claims the key, or reads its record, in one command: `SET NX GET`. A record's age matters only while it runs, so
+    /// only then is it queried: a first request and a replay take this one command, without an unused `PTTL`.
     async fn look(&self, name: &[u8], claim: &Claim) -> Result<Look, CommandError> {
         let draft = NewRecord::running(claim, &Granted::first(claim), None);
-        // A claim that has to find an issued record must not create one, and one that lives for no time leaves none.
+        // A claim that needs an issued record must not create one, and a claim without a lifetime leaves no record.
         if claim.issued.is_some() || draft.span == 0 {
             return self.peek(name).await.map(Look::Found);
         }
@@ -121,15 +122,15 @@ impl RedisStore {
         }
     }
 
-    /// Looks at a record without claiming it.
+    /// Reads a record without claiming it.
     async fn peek(&self, name: &[u8]) -> Result<Option<Found>, CommandError> {
         let answer = self.line().command(redis::cmd("GET").arg(name), RetryOnDisconnect::Yes).await?;
         self.with_times(name, answer).await
     }
 
-    /// What was found, read once more with its times if it runs.
+    /// Returns what was found, read once more with its times if it is running.
     ///
-    /// Both are read in one step: a record that is settled between them would seem to have lapsed.
+    /// Both are read in one atomic step: a record that is settled between two steps would seem to have lapsed.
     async fn with_times(&self, name: &[u8], answer: Value) -> Result<Option<Found>, CommandError> {
         match answer {
             Value::BulkString(bytes) if runs(&bytes) => self.read(name).await,
@@ -139,12 +140,12 @@ impl RedisStore {
         }
     }
 
-    /// A record and its times, in one step.
+    /// Reads a record and its times in one atomic step.
     pub(super) async fn read(&self, name: &[u8]) -> Result<Option<Found>, CommandError> {
         Found::read(self.line().script(&READ, name, &[], RetryOnDisconnect::Yes).await?)
     }
 
-    /// Whether the record was still as it was seen, and is the claim's now.
+    /// Takes the record over, if it is still as it was seen; returns whether it was.
     async fn take_over(&self, name: &[u8], claim: &Claim, seen: &Stored, granted: &Granted) -> Result<bool, CommandError> {
         if seen.has_expired() {
             return Ok(false);

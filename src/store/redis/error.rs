@@ -8,43 +8,43 @@ use super::tls;
 
 const REFUSED: &str = "connection refused: no Redis listens at this address, or a firewall refuses";
 
-/// Why a command has no answer.
+/// The reason why a command has no answer.
 #[derive(Clone)]
 pub(super) enum CommandError {
     /// It was not sent: there is no connection.
     Unsent(RedisError),
-    /// No connection came about in time; it was not sent.
+    /// No connection was established in time; it was not sent.
     NoConnection,
     /// It was sent, or may have been.
     Failed(RedisError),
-    /// The same, after a first try that may have been done.
+    /// The same, after a first try that may have taken effect.
     FailedAgain(RedisError),
-    /// The servers of the cluster did not agree, for as long as was tried, which of them has the key.
+    /// The servers of the cluster did not agree, in all tries, which of them has the key.
     #[cfg(feature = "redis-cluster")]
     Moving(RedisError),
-    /// It was sent and not answered in time.
+    /// It was sent, but not answered in time.
     NoAnswer,
-    /// The answer is none that Redis gives to it.
+    /// The answer is not one that Redis returns for this command.
     Odd,
 }
 
 impl CommandError {
-    /// The connection broke while the command was on its way.
+    /// Returns whether the connection broke while the command was under way.
     pub(super) fn is_cut(&self) -> bool {
         matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
     }
 
-    /// The same, at a first try or at a second one.
+    /// Returns whether the connection broke, at the first try or at the second.
     pub(super) fn was_cut(&self) -> bool {
         matches!(self, Self::Failed(error) | Self::FailedAgain(error) if error.is_unrecoverable_error())
     }
 
-    /// The server does not take so much in one piece.
+    /// Returns whether the server refuses a value of this size.
     pub(super) fn is_too_large(&self) -> bool {
         self.error().is_some_and(is_too_large)
     }
 
-    /// What is known if this is what a second try came to, after a first one that may have been done.
+    /// Combines the error of a second try with that of a first one, which may have taken effect.
     pub(super) fn after(self, first: Self) -> Self {
         match self {
             Self::Unsent(_) | Self::NoConnection => first,
@@ -53,27 +53,27 @@ impl CommandError {
         }
     }
 
-    /// The script has to be sent once more, with its text.
+    /// Returns whether the script has to be sent once more, with its text.
     pub(super) fn is_unknown_script(&self) -> bool {
         self.error().map(RedisError::kind) == Some(ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
-    /// The server is there, and does not take writes for now.
+    /// Returns whether the server is available but accepts no writes for now.
     pub(super) fn refuses_writes(&self) -> bool {
         matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
     }
 
-    /// The server is a replica.
+    /// Returns whether the server is a replica.
     pub(super) fn is_read_only(&self) -> bool {
         self.error().and_then(RedisError::code) == Some("READONLY")
     }
 
-    /// The key is, or is about to be, on another server of the cluster.
+    /// Returns whether the key is, or is about to be, on another server of the cluster.
     pub(super) fn is_elsewhere(&self) -> bool {
         matches!(self.error().and_then(RedisError::code), Some("MOVED" | "ASK" | "TRYAGAIN"))
     }
 
-    /// The user lacks a permission.
+    /// Returns whether the user lacks a permission.
     pub(super) fn is_forbidden(&self) -> bool {
         self.error().and_then(RedisError::code) == Some("NOPERM")
     }
@@ -88,7 +88,7 @@ impl CommandError {
     }
 }
 
-/// Messages name neither hosts nor keys; the driver's error is the source, and holds no secret either.
+/// Messages contain neither hosts nor keys; the driver's error is the source, and contains no secret.
 impl From<CommandError> for StoreError {
     fn from(trouble: CommandError) -> Self {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Timeout, Unavailable};
@@ -109,7 +109,7 @@ impl From<CommandError> for StoreError {
                     (ErrorKind::InvalidClientConfig, _) => (Misconfigured, "no connection to Redis can be set up so"),
                     (_, Some("NOPERM")) => (Misconfigured, "Redis refuses the connection"),
                     _ if is_refused(&error) => (Unavailable, REFUSED),
-                    // Whatever else it may be, such as too many clients, may pass.
+                    // Any other reason, such as too many clients, may be temporary.
                     _ if error.is_connection_dropped() && error.source().is_some() => (
                         Unavailable,
                         "Redis closed the connection without a word, as it does where its port is for TLS alone",
@@ -122,7 +122,7 @@ impl From<CommandError> for StoreError {
             CommandError::Moving(error) => {
                 return Self::new(Unavailable, "the Redis cluster is moving this key").with_source(error);
             }
-            // `Full` would say that nothing was done.
+            // `Full` would mean that nothing was done.
             CommandError::FailedAgain(error) => {
                 let (kind, message) = refusal(&error).unwrap_or((Unavailable, "the connection to Redis is lost"));
                 return Self::new(if kind == Full { Unavailable } else { kind }, message).with_source(error);
@@ -153,13 +153,14 @@ fn is_too_large(error: &RedisError) -> bool {
     error.detail().is_some_and(|detail| said.iter().any(|said| detail.contains(said)))
 }
 
-/// Of the servers of a cluster, none of which can be connected to, the driver tells by a text alone.
+/// Returns whether connections are refused. For a cluster without any reachable server, the driver reports this only as
+/// text.
 fn is_refused(error: &RedisError) -> bool {
     let of_all = || error.detail().is_some_and(|detail| detail.contains("Connection refused"));
     error.is_connection_refusal() || error.kind() == ErrorKind::Io && of_all()
 }
 
-/// What the server says when it does nothing at all.
+/// Returns the kind of an error with which the server states that it did nothing.
 fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
     use StoreErrorKind::{Corrupt, Full, Misconfigured, TooLarge, Unavailable};
 

@@ -15,12 +15,12 @@ use super::{
     scripts::{RELEASE, RENEW, SETTLE},
 };
 
-/// In whose place a claim is ended.
+/// On whose behalf a claim is ended.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
-    /// In one's own.
+    /// The claimant's own.
     Own,
-    /// In that of a runner whose lease has to have lapsed.
+    /// That of a runner whose lease has to have lapsed.
     Of(Claimant),
 }
 
@@ -101,7 +101,7 @@ pub(super) fn finished(answer: Value) -> Result<Finished, StoreError> {
             let Some(found) = Found::read(answer)? else { return Ok(Finished::Refused(None)) };
             match Stored::read(found.bytes, found.left) {
                 Ok(stored) => Ok(Finished::Refused(Some(Box::new(stored.record(found.expires))))),
-                // The claim is lost to a later version, whose records are not for us to show.
+                // The claim is lost to a later version, whose records cannot be shown.
                 Err(Unreadable::Newer) => Ok(Finished::Refused(None)),
                 Err(Unreadable::Torn) => Err(torn()),
             }

@@ -15,21 +15,21 @@ use super::{
     slot,
 };
 
-/// From how many bytes on an answer is not passed through a script, which copies it several times while the server does
-/// nothing else. Up to here the further command costs more than the copies.
+/// Answers of this many bytes or more are not passed through a script, which copies them several times while the server
+/// does nothing else. For smaller ones the additional command costs more than the copies.
 pub(super) const LARGE: usize = 2048;
 
-/// More than this no server takes in a piece, unless `proto-max-bulk-len` is raised; the rest is for the head, and for what
-/// stands behind the answer.
+/// No server accepts a longer value, unless `proto-max-bulk-len` is raised; the rest is for the head, and for what
+/// follows the answer.
 pub(super) const LARGEST: usize = (512 << 20) - (1 << 20);
 
-/// The least that `proto-max-bulk-len` can be.
+/// The smallest possible `proto-max-bulk-len`.
 const LEAST_LIMIT: usize = 1 << 20;
 
-/// How long a draft may wait for its script, in milliseconds. Both come in one go.
+/// How long a draft may wait for its script, in milliseconds. Both are sent in one batch.
 const LIFE: u64 = 10_000;
 
-/// What a settlement tells its script.
+/// The arguments that a settlement passes to its script.
 pub(super) struct Ending<'a> {
     pub(super) runner: [u8; 16],
     pub(super) owner: [u8; 16],
@@ -42,9 +42,10 @@ pub(super) struct Ending<'a> {
 }
 
 impl RedisStore {
-    /// Settles with an answer that becomes a record where it is received. `None` if that cannot be done here.
+    /// Settles with an answer that the server stores as it receives it and turns into the record. `None` if that cannot
+    /// be done here.
     ///
-    /// If a token's binding or a note has to stand behind the answer, it takes a second trip to learn what it is.
+    /// If a token's binding or a note has to follow the answer, a second round trip reads it.
     pub(super) async fn settle_large(&self, name: &[u8], ending: &Ending<'_>) -> Result<Option<Finished>, StoreError> {
         let mut behind = Vec::new();
         for _ in 0..2 {
@@ -53,8 +54,8 @@ impl RedisStore {
                 Ok(Value::BulkString(rare)) => behind = rare,
                 Ok(Value::Int(3)) => return Ok(None),
                 Ok(answer) => return finished(answer).map(Some),
-                // A user who may settle need not be one who may write drafts.
-                // And of two names in a slot that moves, one may have gone ahead.
+                // A user who may settle may lack the permission to write drafts. And in a slot that moves, one of the
+                // two names may have moved first.
                 Err(trouble) if trouble.is_forbidden() || trouble.is_elsewhere() => return Ok(None),
                 Err(trouble) if trouble.was_cut() && HEAD + ending.payload.len() > LEAST_LIMIT => {
                     return Err(self.too_large(name, ending.payload).await.unwrap_or(trouble).into());
@@ -65,14 +66,14 @@ impl RedisStore {
         Ok(None)
     }
 
-    /// Fails if the server does not take a piece of this size. It is asked before it is sent one: it closes the
-    /// connection on a piece that is too large, which others use as well, and what it says is lost if the writing of the
-    /// rest fails first.
+    /// Fails if the server does not accept a value of this size. The server is queried before the value is sent: on a
+    /// value that is too large it closes the connection, which other callers share, and its error is lost if writing
+    /// the rest fails first.
     pub(super) async fn fits(&self, name: &[u8], size: usize) -> Result<(), CommandError> {
         if size <= LEAST_LIMIT {
             return Ok(());
         }
-        // A bit may be asked for wherever a string may have one, and none of the string has to be there.
+        // `GETBIT` accepts every offset that a string may have, even if the string does not exist.
         let mut command = redis::cmd("GETBIT");
         command.arg(name).arg(8 * (size - 1));
         match self.line().command(&command, RetryOnDisconnect::Yes).await {
@@ -81,8 +82,8 @@ impl RedisStore {
         }
     }
 
-    /// What the server says to so large an answer, if that is why it closes the connection, and could not be asked before.
-    /// Of several commands in one go the driver would tell that none was answered.
+    /// Returns the server's error for so large an answer, if that is why it closes the connection, and it could not be
+    /// queried before. For several commands in one batch the driver would only report that none was answered.
     async fn too_large(&self, name: &[u8], payload: &[u8]) -> Option<CommandError> {
         let draft = draft_of(name);
         let mut command = redis::cmd("SET");
@@ -122,7 +123,7 @@ impl RedisStore {
     }
 }
 
-/// Nobody else's draft, nor that of another call with another answer.
+/// Returns the name of a draft, which no other call shares.
 fn draft_of(name: &[u8]) -> Vec<u8> {
     let own = Claimant::random().to_bytes();
     [b"idem{", &slot::tag(name)[..], b"}:draft:", &own].concat()

@@ -5,23 +5,23 @@ use tokio::time::timeout;
 
 use super::{error::CommandError, link::Link};
 
-/// Whether a command is sent once more if the connection breaks under it.
+/// Whether a command is sent once more if the connection breaks while it is under way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryOnDisconnect {
-    /// It is: done twice, it comes to the same, since the claimant is recognised.
+    /// It is sent again: a repetition has no further effect, since the claimant is recognised.
     Yes,
-    /// It is not.
+    /// It is not sent again.
     No,
 }
 
 /// A server of a cluster: its host and its port.
 pub(super) type Node = (String, u16);
 
-/// The way to the server.
+/// The connection to the server or the servers.
 pub(super) enum Line {
     /// A connection of the store's own.
     Own(Arc<Link>),
-    /// One that the application brought and looks after.
+    /// A connection that the application provides and maintains.
     Lent(Box<dyn Lend>, Duration),
     /// Connections to the servers of a cluster, each of which has some of the records.
     #[cfg(feature = "redis-cluster")]
@@ -48,12 +48,12 @@ impl Line {
         }
     }
 
-    /// Whether sentinels say which server it leads to.
+    /// Returns whether sentinels determine its server.
     pub(super) fn is_watched(&self) -> bool {
         matches!(self, Self::Own(link) if link.is_watched())
     }
 
-    /// The servers that have all records between them; `None` is the only one.
+    /// Returns the servers that hold the records; `None` is a single server.
     #[cfg_attr(not(feature = "redis-cluster"), expect(clippy::unused_async, reason = "a cluster is asked"))]
     pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
         match self {
@@ -72,7 +72,7 @@ impl Line {
         }
     }
 
-    /// Sends commands that read, to one of the masters, in one go.
+    /// Sends commands that read, to one of the masters, in one batch.
     pub(super) async fn pipeline_at(&self, node: Option<&Node>, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
         match (self, node) {
             #[cfg(feature = "redis-cluster")]
@@ -90,13 +90,13 @@ impl Line {
         }
     }
 
-    /// Sends commands in one go. Each has an answer, which may be an error of the server's.
+    /// Sends commands in one batch. Each has an answer, which may be an error of the server's.
     pub(super) async fn pipeline(&self, pipeline: &Pipeline, again: RetryOnDisconnect) -> Result<Vec<Value>, CommandError> {
         match self.pipeline_once(pipeline).await {
             Err(first) if again == RetryOnDisconnect::Yes && first.is_cut() => {
                 self.pipeline_once(pipeline).await.map_err(|second| second.after(first))
             }
-            // A key on its way to another server can be asked for there by one command at a time.
+            // A key that is moving to another server can be queried there only by one command at a time.
             Err(first) if again == RetryOnDisconnect::Yes && self.is_cluster() && first.is_elsewhere() => {
                 let mut answers = Vec::with_capacity(pipeline.len());
                 for command in pipeline.cmd_iter() {
@@ -148,7 +148,7 @@ pub(super) fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, 
     answer.map_or(Err(CommandError::NoAnswer), |answer| answer.map_err(CommandError::Failed))
 }
 
-/// What the server said, unless that is an error.
+/// Returns the server's answer, unless it is an error.
 pub(super) fn said(value: Value) -> Result<Value, CommandError> {
     match value {
         Value::ServerError(error) => Err(CommandError::Failed(error.into())),
@@ -156,7 +156,8 @@ pub(super) fn said(value: Value) -> Result<Value, CommandError> {
     }
 }
 
-/// The client of a connection that hears messages beside answers, which takes the third version of the protocol.
+/// Returns the client of a connection that receives messages beside answers, which needs the third version of the
+/// protocol.
 pub(super) fn hearing(info: &ConnectionInfo) -> Result<Client, RedisError> {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     Client::open(info.clone().set_redis_settings(settings))

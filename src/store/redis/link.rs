@@ -27,32 +27,32 @@ use self::{
 };
 use super::{error::CommandError, silence::Answers};
 
-/// How long a connection to a server that takes no writes is kept at least.
+/// How long a connection to a server that accepts no writes is kept at least.
 const REPLICA: Duration = Duration::from_secs(1);
 
-/// How long things may take.
+/// The time limits.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) command: Duration,
 }
 
-/// One connection that all callers share, made anew when it breaks.
+/// One connection that all callers share, reopened if it breaks.
 ///
-/// It is made when a caller needs it, and those who come meanwhile wait for what is found. So a caller knows whether its
-/// command was sent, and a server that is away is asked no more often than the pauses say.
+/// It is opened when a caller needs it, and callers that come meanwhile wait for the result. So a caller knows whether
+/// its command was sent, and an unavailable server is tried no more often than the pauses allow.
 ///
-/// A connection on which nothing is answered for a quarter of a second, whatever the limits are, is suspected to be dead.
-/// Another one is made beside it then, and takes its place if there is still no answer.
+/// A connection on which nothing is answered for a quarter of a second, whatever the limits are, is suspected to be
+/// dead. Another one is then opened in parallel, and replaces it if there is still no answer.
 pub(super) struct Link {
     source: Source,
-    /// Takes what comes without having been asked for.
+    /// Receives pushed messages.
     hear: Option<Arc<dyn Fn(PushInfo) + Send + Sync>>,
     limits: Limits,
     live: RwLock<Option<Live>>,
-    /// Tells that there is a new connection.
+    /// Notified when there is a new connection.
     renewed: Notify,
-    /// How often a connection was tried for, and how many attempts that took.
+    /// How often connecting was tried, and how many attempts that took.
     tries: AtomicU64,
     attempts: AtomicU64,
     dial: Arc<Mutex<Dial>>,
@@ -65,7 +65,7 @@ pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     /// The number of this connection.
     pub(super) number: u64,
-    /// The server that it leads to.
+    /// The address of its server.
     address: Arc<str>,
     since: Instant,
 }
@@ -86,12 +86,12 @@ impl Link {
         }
     }
 
-    /// The same with somebody who hears messages.
+    /// Sets the receiver of messages.
     pub(super) fn heard_by(self, hear: impl Fn(PushInfo) + Send + Sync + 'static) -> Self {
         Self { hear: Some(Arc::new(hear)), ..self }
     }
 
-    /// Whether sentinels say which server it leads to.
+    /// Returns whether sentinels determine its server.
     pub(super) fn is_watched(&self) -> bool {
         self.source.is_watched()
     }
@@ -119,15 +119,15 @@ impl Link {
         answers
     }
 
-    /// A server that takes no writes may have been the master, which another one is by now. Whoever means a replica is
-    /// not made to connect at each refusal.
+    /// Gives up the connection to a server that accepts no writes: it may have been the master, and another one may be
+    /// by now. If the application uses a replica on purpose, not every refusal leads to a new connection.
     fn look_elsewhere(&self, number: u64, since: Instant) {
         if since.elapsed() >= REPLICA {
             self.give_up(number);
         }
     }
 
-    /// The connection, made if there is none.
+    /// Returns the connection, opened if there is none.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<Live, CommandError> {
         if let Some(live) = self.live() {
             return Ok(live);
@@ -136,7 +136,7 @@ impl Link {
         timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(CommandError::NoConnection))
     }
 
-    /// Gives up the connection of this number, so that the next command makes another.
+    /// Gives up the connection of this number, so that the next command opens another.
     pub(super) fn give_up(&self, number: u64) {
         let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
         if live.as_ref().is_some_and(|live| live.number == number) {
@@ -153,7 +153,7 @@ impl Link {
         self.renewed.notify_waiters();
     }
 
-    /// Resolves when there is another connection than the one of this number.
+    /// Resolves once there is another connection than the one of this number.
     async fn replaced(&self, number: u64) {
         loop {
             let renewed = self.renewed.notified();
@@ -164,7 +164,7 @@ impl Link {
         }
     }
 
-    /// Waits for an answer. A connection that broke is given up, and one on which nothing at all was answered meanwhile.
+    /// Waits for an answer. The connection is given up if it breaks, or if nothing at all is answered on it meanwhile.
     async fn answered<T>(
         self: &Arc<Self>,
         number: u64,
@@ -187,7 +187,7 @@ fn is_read_only(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
 }
 
-/// Between a half and the whole of `time`, so that many who wait do not come back at once.
+/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
 pub(super) fn jitter(time: Duration) -> Duration {
     let [random, ..] = Claimant::random().to_bytes();
     time / 2 + time * u32::from(random) / 512

@@ -36,8 +36,9 @@ pub use self::builder::RedisStoreBuilder;
 
 /// Keeps records in Redis, 7.0 or newer, or Valkey: for a service that runs as several processes.
 ///
-/// Every clone is a handle on the same connection. A claim is one trip to the server, and so is each of the other verbs;
-/// a claim on a record that runs or was released takes a second one, and on one that has lapsed a third.
+/// Every clone is a handle on the same connection. A claim takes one round trip to the server, and so does each of the
+/// other methods; a claim on a record that is running or was released takes a second one, and on one that has lapsed a
+/// third.
 ///
 /// ```no_run
 /// use tower_idempotency::{IdempotencyLayer, RedisStore};
@@ -53,17 +54,18 @@ pub use self::builder::RedisStoreBuilder;
 ///
 /// - One server decides, a step at a time: of two claims on one key, one is granted, wherever they come from.
 /// - Leases are judged by the server's clock alone.
-/// - A server that takes no writes (out of memory, a replica) still replays what it keeps.
-/// - A connection that breaks is made anew by the next call, which is sent once more. That is safe: the server tells the
-///   claimant's own earlier call from a stranger's. One on which nothing is answered for a quarter of a second is replaced.
+/// - If the server accepts no writes (out of memory, a replica), kept answers are still replayed.
+/// - A connection that breaks is opened anew by the next call, and the call is sent once more. That is safe: the server
+///   distinguishes the claimant's own earlier call from somebody else's. A connection on which nothing is answered for
+///   a quarter of a second is replaced.
 ///
 /// # What it does not
 ///
-/// - **Redis forgets.** What was written in the last second before a crash may be gone (`appendfsync everysec`), and
-///   with it a claim or an answer: the next try runs. Replicas follow a little behind, so a failover loses some writes
-///   too.
-/// - **Redis may evict.** Every record has an expiry, so every `maxmemory-policy` but `noeviction` may drop one before
-///   its time. A WARN tells of that, when the store connects and if it is set later.
+/// - **Redis may lose writes.** What was written in the last second before a crash may be lost (`appendfsync
+///   everysec`), and with it a claim or an answer: the next try runs. Replicas lag a little, so a failover loses some
+///   writes too.
+/// - **Redis may evict.** Every record has an expiry, so every `maxmemory-policy` except `noeviction` may drop one
+///   before its time. A WARN is emitted if the store connects to such a server, and if the policy is set later.
 /// - **The clock is the server's.** If it jumps, leases and retention jump with it.
 ///
 /// See [`guide::redis`](crate::guide::redis) for memory, sizing and access rules.
@@ -80,7 +82,7 @@ struct Shared {
 }
 
 impl RedisStore {
-    /// Connects to the server at a URL; see [`RedisStoreBuilder::connect`].
+    /// Connects to the server of a URL; see [`RedisStoreBuilder::connect`].
     ///
     /// # Errors
     ///
@@ -89,15 +91,17 @@ impl RedisStore {
         Self::builder().connect(url).await
     }
 
-    /// Makes a builder: for other limits, or for a client or a connection of the application's.
+    /// Returns a builder, for other limits, or for a client or a connection of the application's.
     pub fn builder() -> RedisStoreBuilder {
         RedisStoreBuilder::new()
     }
 
-    /// Returns a handle on the same connection whose keys never meet those of this one, nor those of any other namespace.
+    /// Returns a handle on the same connection, whose keys never collide with those of this one or of any other
+    /// namespace.
     ///
-    /// It lists and counts its own records only. A namespace of a namespace is another one than that of the same name
-    /// beside it. Take few names, and no user's: each that is waited in is listened to for good.
+    /// The handle lists and counts its own records only. A namespace within a namespace differs from one of the same
+    /// name next to it. Use few names, and none per user: once a request has waited in a namespace, its channel stays
+    /// subscribed.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), space: self.space.within(name) }
@@ -107,13 +111,13 @@ impl RedisStore {
         &self.shared.line
     }
 
-    /// Where the end of a record's claim is published.
+    /// Returns the channel on which the end of a record's claim is published.
     fn channel(&self, name: &[u8]) -> Vec<u8> {
         if self.line().is_cluster() { self.space.channel_beside(name) } else { self.space.channel() }
     }
 }
 
-/// Without user and password.
+/// Omits user and password.
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")

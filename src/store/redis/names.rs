@@ -2,14 +2,14 @@ use crate::value::RecordKey;
 
 use super::slot;
 
-/// What every name in Redis begins with. The empty braces keep a cluster from taking the braces of a route, such as
-/// `/orders/{id}`, for a hash tag, which would gather all records of the route in one slot.
+/// The prefix of every name in Redis. Because of the empty braces, a cluster does not take the braces of a route, such
+/// as `/orders/{id}`, for a hash tag, which would put all records of the route into one slot.
 const ROOT: &[u8] = b"idem{}:";
 
-/// A namespace: the beginning of the names of its records.
+/// A namespace: the prefix of the names of its records.
 ///
-/// Behind it stands either a record key, whose first byte is less than 16, or the length of a further namespace in
-/// digits. So no name belongs to two of them.
+/// The prefix is followed either by a record key, whose first byte is less than 16, or by the length of a further
+/// namespace in digits. So no name belongs to two namespaces.
 #[derive(Clone)]
 pub(super) struct Space(Box<[u8]>);
 
@@ -22,17 +22,17 @@ impl Space {
         Self([&self.0, format!("{}:{name}:", name.len()).as_bytes()].concat().into())
     }
 
-    /// The name of a record.
+    /// Returns the name of a record.
     pub(super) fn name(&self, key: &RecordKey) -> Vec<u8> {
         [&self.0, key.as_bytes()].concat()
     }
 
-    /// The key of a record of this namespace.
+    /// Returns the key of a record of this namespace.
     pub(super) fn key(&self, name: &[u8]) -> Option<RecordKey> {
         RecordKey::from_bytes(name.strip_prefix(&*self.0)?)
     }
 
-    /// The glob that matches the names of this namespace, and of those within it.
+    /// Returns the glob that matches the names of this namespace, and of those within it.
     pub(super) fn pattern(&self) -> Vec<u8> {
         let mut pattern = Vec::with_capacity(self.0.len() + 1);
         for &byte in &self.0 {
@@ -45,12 +45,12 @@ impl Space {
         pattern
     }
 
-    /// The channel on which the ends of claims of this namespace are published, if somebody waits for them.
+    /// Returns the channel on which the ends of claims of this namespace are published, if there are waiters.
     pub(super) fn channel(&self) -> Vec<u8> {
         [&self.0, &b"wake"[..]].concat()
     }
 
-    /// The same in the slot of a record. The scripts know one from the other by what stands in the braces.
+    /// Returns the channel in the slot of a record. The scripts distinguish the two by what is in the braces.
     pub(super) fn channel_beside(&self, name: &[u8]) -> Vec<u8> {
         [b"idem{", &slot::tag(name)[..], &self.0[ROOT.len() - 2..], b"wake"].concat()
     }

@@ -1,4 +1,4 @@
-//! What stands in the place of `tls` without the feature: there are no certificates.
+//! The substitute for `tls` without the feature: there are no certificates.
 #![expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "with the feature there is something to do")]
 
 use redis::{ConnectionAddr, ConnectionInfo, RedisError};

@@ -21,21 +21,21 @@ use self::parts::Parts;
 //   2 claimant     24 parts                    75 secret       103 length of the payload
 //  18 attempt      25 scheme of the digest     79 created      107 payload
 //
-// What only few records have stands behind the payload, as the bits of `parts` say, in this order: a token's first expiry
-// (0: the record's expiry), its purpose and its principal, each behind its length; the origin, unless it is the caller
-// and the secret of this claim; the trace context; the note, to the end.
+// The payload is followed by what only few records have, as the bits of `parts` state, in this order: a token's first
+// expiry (0: the record's expiry), its purpose and its principal, each preceded by its length; the origin, unless it is
+// the caller and the secret of this claim; the trace context; the note, to the end.
 //
 // `created` is milliseconds since 1970, or, if it is less than 2^40, milliseconds before the last change, which is the
-// expiry less the span. So whoever claims a free key knows each byte of the record without a look at the server's clock,
-// and can write a settled one as well.
+// expiry less the span. So a claim of a free key knows each byte of the record without reading the server's clock, and
+// can write a settled record as well.
 //
-// The scripts in `lua` know the places, counted from 1.
+// The scripts in `lua` use the same offsets, counted from 1.
 
 /// The version of this layout. A record of another version is never changed and never matched.
 const VERSION: u8 = 2;
-/// How many bytes stand in front of the payload.
+/// How many bytes precede the payload.
 pub(super) const HEAD: usize = 107;
-/// Version, state and claimant: whose record it is.
+/// The length of version, state and claimant, which state whose record it is.
 pub(super) const OWNED: usize = 18;
 const ATTEMPT: usize = 18;
 const SEEN: usize = 22;
@@ -55,25 +55,25 @@ const TAKEOVER: u8 = 1 << 1;
 const CALLER_IS_NEW: u8 = 1 << 2;
 pub(super) const PAYLOAD: u8 = 1 << 3;
 
-/// A creation before this moment of the year 2004 counts from the last change backwards.
+/// A creation time below this moment of the year 2004 counts backwards from the last change.
 const BACKWARDS: u64 = 1 << 40;
 
-/// Longer spans are cut to this: four thousand years.
+/// Longer spans are reduced to this: four thousand years.
 const FOREVER: u64 = 1 << 47;
 
-/// What `PTTL` says of a record that never expires, and what is said of one that was there and was not asked about.
+/// The result of `PTTL` for a record that never expires; also used for a record whose `PTTL` was not queried.
 pub(super) const UNTOLD: i64 = -1;
 
-/// Why a string is not taken for a record.
+/// The reason why a string cannot be read as a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// It is one of a later version of this crate.
+    /// It is a record of a later version of this crate.
     Newer,
-    /// It is none.
+    /// It is not a record.
     Torn,
 }
 
-/// A record as it was read, and what is left of its life.
+/// A record as it was read, and the rest of its life.
 pub(super) struct Stored {
     bytes: Bytes,
     state: State,
@@ -87,7 +87,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Reads a record of which `PTTL` says `left`.
+    /// Reads a record whose `PTTL` is `left`.
     pub(super) fn read(bytes: Vec<u8>, left: i64) -> Result<Self, Unreadable> {
         let bytes = Bytes::from(bytes);
         match bytes.first() {
@@ -103,12 +103,12 @@ impl Stored {
         let Parts { binding, origin, trace, note } = Parts::read(bytes[PARTS], behind).ok_or(Unreadable::Torn)?;
         let origin = origin.unwrap_or_else(|| Origin::new(caller(&bytes), secret(&bytes)));
         let note = bytes.slice_ref(note);
-        // Somebody may have taken the expiry away; -2 is said of a record that has just expired.
+        // Somebody may have removed the expiry; -2 means that the record has just expired.
         let left = if left == UNTOLD { FOREVER } else { left.try_into().unwrap_or(0) };
         Ok(Self { bytes, state, payload, binding, origin, trace, note, left })
     }
 
-    /// What decides about a claim; its times count from the last renewal, whose age is [`age`](Self::age).
+    /// Returns what decides about a claim; its times count from the last renewal, whose age is [`age`](Self::age).
     pub(super) fn head(&self) -> Head<'_> {
         Head {
             fingerprint: self.fingerprint(),
@@ -125,7 +125,7 @@ impl Stored {
         }
     }
 
-    /// How long ago the record was renewed or changed, by the server's clock.
+    /// Returns how long ago the record was renewed or changed, by the server's clock.
     pub(super) fn age(&self) -> u64 {
         self.u64(SPAN).saturating_sub(self.left)
     }
@@ -134,7 +134,7 @@ impl Stored {
         self.left == 0
     }
 
-    /// What a takeover compares: version, state, claimant and attempt.
+    /// Returns what a takeover compares: version, state, claimant and attempt.
     pub(super) fn seen(&self) -> &[u8] {
         &self.bytes[..SEEN]
     }
@@ -143,7 +143,7 @@ impl Stored {
         self.has(PAYLOAD).then(|| self.bytes.slice(self.payload.clone()))
     }
 
-    /// The record for operators; `expires` is when it expires, by the server's clock.
+    /// Returns the record for operators; `expires` is when it expires, by the server's clock.
     pub(super) fn record(&self, expires: i64) -> Record {
         let changed = u64::try_from(expires).unwrap_or(0).saturating_sub(self.u64(SPAN));
         let created = match self.u64(CREATED) {
@@ -203,12 +203,12 @@ fn secret(bytes: &[u8]) -> SecretNumber {
     SecretNumber::from_u32(u32::from_be_bytes(array(bytes, SECRET).unwrap_or_default()))
 }
 
-/// Whether a record runs, by its bytes.
+/// Returns whether a record is running, by its bytes.
 pub(super) fn runs(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&code(State::Running))
 }
 
-/// How a record begins that runs under this claimant.
+/// Returns the first bytes of a record that is running under this claimant.
 pub(super) fn owned_by(claimant: Claimant) -> [u8; OWNED] {
     let mut owned = [VERSION; OWNED];
     owned[1] = code(State::Running);
@@ -216,10 +216,10 @@ pub(super) fn owned_by(claimant: Claimant) -> [u8; OWNED] {
     owned
 }
 
-/// The state of a record of which only the head was read, and whether it is abandoned.
+/// Returns the state of a record of which only the head was read, and whether it is abandoned.
 pub(super) fn glance(head: &[u8], left: i64) -> Option<(State, bool)> {
     let mut head = head.to_vec();
-    // Without its payload, and whatever follows that, the head is a record by itself.
+    // Without its payload and what follows it, the head is a complete record.
     head.get_mut(LENGTH..HEAD)?.fill(0);
     head[PARTS] = 0;
     let stored = Stored::read(head, left).ok()?;

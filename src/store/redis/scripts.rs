@@ -33,11 +33,12 @@ scripts! {
     WATCH = "lua/watch.lua",
 }
 
-/// Bytes of a command for its verb and its numbers, beside its names and arguments: it need not grow, then.
+/// The bytes of a command for its verb and its numbers, beside its names and arguments, so that its buffer need not
+/// grow.
 pub(super) const ROOM: usize = 40;
 
 impl Line {
-    /// Runs a script on one record. A server that does not know it yet is given its text.
+    /// Runs a script on one record. If the server does not know the script yet, its text is sent.
     pub(super) async fn script(
         &self,
         script: &'static Script,
@@ -51,7 +52,7 @@ impl Line {
         }
     }
 
-    /// Runs a script that the server does not know, which it does from then on.
+    /// Runs a script that the server does not know yet, by sending its text.
     pub(super) async fn teach(
         &self,
         script: &'static Script,
@@ -64,7 +65,7 @@ impl Line {
 }
 
 impl Script {
-    /// The command that runs it on a server that knows it.
+    /// Returns the command that runs the script on a server that knows it.
     pub(super) fn known(&self, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
         call("EVALSHA", &self.digest, names, arguments)
     }

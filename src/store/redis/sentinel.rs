@@ -9,8 +9,8 @@ use super::{line::hearing, tls::Certificates};
 
 /// A master that sentinels know, whichever server it is at the moment.
 ///
-/// With several clients it is asked for again before an answer has come: a client waits for a second for a master that
-/// hangs, though another may have been named meanwhile.
+/// With several clients the master can be queried again before an answer has come: a client waits for a second for a
+/// master that hangs, although another may have been named meanwhile.
 pub(super) struct Watched(Vec<Mutex<SentinelClient>>);
 
 impl Watched {
@@ -18,7 +18,8 @@ impl Watched {
         Self(clients.into_iter().map(Mutex::new).collect())
     }
 
-    /// Asks the sentinels for it. They are believed only if the server itself says that it is a master.
+    /// Queries the sentinels for the master. Their answer is used only if the server itself reports that it is a
+    /// master.
     pub(super) async fn master(&self) -> Result<Client, RedisError> {
         let mut client = match (self.0.iter().find_map(|client| client.try_lock().ok()), self.0.first()) {
             (Some(client), _) => client,
@@ -29,7 +30,7 @@ impl Watched {
     }
 }
 
-/// What the URL of a master behind sentinels says: `redis-sentinel://user:password@host:26379,host:26379/name/0`.
+/// The parts of the URL of a master behind sentinels: `redis-sentinel://user:password@host:26379,host:26379/name/0`.
 pub(super) struct Url<'a> {
     scheme: &'a str,
     user: &'a str,
@@ -47,7 +48,7 @@ impl<'a> Url<'a> {
         matches!(scheme, "redis" | "rediss").then_some(Self { scheme, user, hosts, name, database })
     }
 
-    /// User and password are the servers', not the sentinels'.
+    /// Returns the client. User and password are those of the servers, not of the sentinels.
     pub(super) fn client(
         &self,
         settings: TcpSettings,

@@ -14,31 +14,32 @@ use super::{
 
 const OLDEST: (u32, u32) = (7, 0);
 
-/// How often a server is asked whether its settings have become such that it may lose records.
+/// How often a server is checked for settings with which it may lose records.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// What a server says about itself.
+/// What a server reports about itself.
 #[derive(Debug, PartialEq, Eq)]
 struct Server {
     version: Option<(u32, u32)>,
     cluster: bool,
     replica: bool,
     policy: Option<String>,
-    /// It takes no writes while too few replicas follow.
+    /// It accepts no writes while too few replicas follow.
     guarded: bool,
 }
 
-/// Why servers may lose records, or take none.
+/// The reasons why servers may lose records, or accept none.
 #[derive(Default)]
 pub(super) struct Concerns {
     /// The policy that evicts.
     evicts: Option<String>,
-    /// Another server may become the master, and this one go on meanwhile.
+    /// Another server may become the master while this one goes on.
     unguarded: bool,
     replica: bool,
 }
 
-/// Refuses servers that the store cannot work with, and warns of those that may lose records. `None` if they do not say.
+/// Refuses servers that the store cannot work with, and warns of those that may lose records. Returns `None` if they do
+/// not report their settings.
 pub(super) async fn check(line: &Line) -> Result<Option<Concerns>, StoreError> {
     let mut concerns = Concerns::default();
     for node in line.masters().await? {
@@ -53,15 +54,15 @@ pub(super) async fn check(line: &Line) -> Result<Option<Concerns>, StoreError> {
     Ok(Some(concerns))
 }
 
-/// Warns of what has become of the servers since, as long as the store is there: settings may be changed, and a server that
-/// was started again may have lost them.
+/// Warns of later changes, as long as the store exists: settings may be changed, and a restarted server may have lost
+/// them.
 pub(super) fn look_after(shared: &Arc<Shared>, mut told: Concerns) {
     let shared = Arc::downgrade(shared);
     tokio::spawn(async move {
         loop {
             sleep(jitter(AGAIN)).await;
             let Some(shared) = shared.upgrade() else { return };
-            // Servers that are away are asked the next time.
+            // Unavailable servers are checked the next time.
             if let Ok(Some(concerns)) = look(&shared.line).await {
                 concerns.tell(&told);
                 told = concerns;
@@ -96,7 +97,7 @@ impl Concerns {
         self.evicts = self.evicts.take().or(server.policy.filter(|policy| policy != "noeviction"));
     }
 
-    /// Warns of what was not there before.
+    /// Warns of new concerns.
     fn tell(&self, before: &Self) {
         if let (Some(policy), None) = (&self.evicts, &before.evicts) {
             warn_of(&format!(
@@ -127,7 +128,7 @@ impl Server {
             cluster: field("cluster_enabled") == Some("1"),
             replica: field("role") == Some("slave"),
             policy: field("maxmemory_policy").map(Into::into),
-            // It is there only if both settings of `min-replicas` are.
+            // The field exists only if both settings of `min-replicas` are set.
             guarded: field("min_slaves_good_slaves").is_some(),
         }
     }

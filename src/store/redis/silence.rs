@@ -14,18 +14,19 @@ use tokio::time::{Instant, timeout};
 
 use super::error::CommandError;
 
-/// If nothing at all was answered for so long after a command was sent, the connection is suspected to be dead.
+/// If nothing at all was answered for this long after a command was sent, the connection is suspected to be dead.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Counts the answers of a server, and notices that none come.
+/// Counts the answers of a server, and notices if none arrive.
 ///
 /// A caller may give up long before its command is late: the layer's store timeout may be a tenth of the limit for a
-/// command. What such a caller has seen counts too, or a dead connection would be used for as long as callers are in a
-/// hurry.
+/// command. The silence that such a caller has seen counts too; otherwise callers with short limits would keep using a
+/// dead connection.
 #[derive(Default)]
 pub(super) struct Answers {
     count: AtomicU64,
-    /// The first command that a caller gave up since the last answer: how many answers there were, and when it was sent.
+    /// The first command that a caller gave up since the last answer: the number of answers before it, and when it was
+    /// sent.
     given_up: Mutex<Option<(u64, Instant)>>,
 }
 
@@ -34,8 +35,8 @@ impl Answers {
         self.count.load(Relaxed)
     }
 
-    /// Waits for the answer to a command, but not longer than `limit`; calls `suspect` if the connection seems to be dead.
-    /// A command that has waited for some time already is cut off if `replaced` resolves.
+    /// Waits for the answer to a command, but not longer than `limit`; calls `suspect` if the connection seems to be
+    /// dead. A command that has waited for some time is aborted if `replaced` resolves.
     pub(super) async fn wait<T>(
         &self,
         limit: Duration,
@@ -54,7 +55,7 @@ impl Answers {
         };
         match ended {
             Ok(Err(error)) if error.is_unrecoverable_error() => {
-                // Nothing is to be noticed on a connection that is known to be broken.
+                // A connection that is known to be broken need not be observed.
                 asked.answered = true;
                 Err(CommandError::Failed(error))
             }
@@ -67,8 +68,8 @@ impl Answers {
         }
     }
 
-    /// Since when nothing was answered, as far as is known to those who gave up and to one whose command was sent at
-    /// `sent`, with so many answers before it.
+    /// Returns since when nothing was answered, as far as callers that gave up can tell, and one whose command was sent
+    /// at `sent` after `before` answers.
     fn silent_since(&self, before: u64, sent: Instant) -> Option<Instant> {
         if self.count() != before {
             return None;
@@ -84,7 +85,7 @@ impl Answers {
     }
 }
 
-/// A command on its way.
+/// A command that is under way.
 struct ClaimRequest<'a, F: Fn()> {
     answers: &'a Answers,
     suspect: F,
@@ -110,7 +111,7 @@ impl<F: Fn()> Drop for ClaimRequest<'_, F> {
     }
 }
 
-/// The answer, unless the connection is replaced before it comes.
+/// Returns the answer, unless the connection is replaced before it arrives.
 async fn unless<T>(
     mut answer: Pin<&mut impl Future<Output = Result<T, RedisError>>>,
     replaced: impl Future<Output = ()>,

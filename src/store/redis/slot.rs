@@ -1,15 +1,15 @@
-/// Two bytes in braces that put a name into the same slot of a cluster as another name.
+/// Returns two bytes that, in braces, put a name into the same slot of a cluster as another name.
 ///
-/// A cluster takes the CRC of a name, or of what stands in its first braces, for the number of its slot. A record's name
-/// has braces in it already, so it cannot itself be put in braces.
+/// A cluster derives the slot from the CRC of a name, or of the text in its first braces. A record's name contains
+/// braces already, so it cannot itself be put in braces.
 pub(super) fn tag(name: &[u8]) -> [u8; 2] {
     let slot = crc(name) & 0x3fff;
-    // The slot is fourteen of the sixteen bits. A brace that closes would end the tag early.
+    // The slot is fourteen of the sixteen bits. A closing brace would end the tag early.
     let tags = (0..4).map(|rest| before(slot | rest << 14).to_be_bytes());
     tags.into_iter().find(|tag| !tag.contains(&b'}')).unwrap_or_default()
 }
 
-/// The slot of a name of this crate's, of a record or with a tag.
+/// Returns the slot of one of this crate's names: of a record, or with a tag.
 #[cfg(any(test, feature = "redis-cluster"))]
 pub(super) fn of(name: &[u8]) -> u16 {
     let slot = match name.strip_prefix(b"idem{") {
@@ -19,14 +19,14 @@ pub(super) fn of(name: &[u8]) -> u16 {
     slot & 0x3fff
 }
 
-/// CRC-16/XMODEM, as the specification of Redis Cluster has it.
+/// Returns the CRC-16/XMODEM, as in the specification of Redis Cluster.
 fn crc(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| {
         (0..8).fold(crc ^ u16::from(byte) << 8, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 })
     })
 }
 
-/// The two bytes whose CRC this is: the same sixteen steps, backwards.
+/// Returns the two bytes that have this CRC: the same sixteen steps, backwards.
 fn before(crc: u16) -> u16 {
     (0..16).fold(crc, |crc, _| if crc & 1 == 0 { crc >> 1 } else { (crc ^ 0x1021) >> 1 | 0x8000 })
 }

@@ -9,7 +9,7 @@ use rustls::{
 
 use crate::value::{StoreError, StoreErrorKind};
 
-/// Whom a connection trusts, and what the server knows this client by.
+/// The certificates that a connection trusts, and the one that it presents to the server.
 pub(super) struct Certificates(TlsCertificates);
 
 impl Certificates {
@@ -26,7 +26,7 @@ impl Certificates {
         Self(TlsCertificates { client_tls: Some(own), ..self.0 })
     }
 
-    /// Refuses what the driver would take for no certificates, and those that a URL has no use for.
+    /// Refuses text in which the driver would find no certificates, and certificates that the URL does not use.
     pub(super) fn check(&self, url: &str) -> Result<(), StoreError> {
         let encrypted = url.starts_with("rediss") || url.starts_with("valkeys");
         if encrypted {
@@ -67,7 +67,7 @@ impl Certificates {
         }
     }
 
-    /// Both ways, to the sentinels and to the server that they name.
+    /// Applies the certificates to both connections: to the sentinels and to the server that they name.
     #[cfg(feature = "redis-sentinel")]
     pub(super) fn of_sentinels(
         &self,
@@ -86,17 +86,18 @@ impl Certificates {
     }
 }
 
-/// Prepares for a client of the application's.
+/// Prepares TLS for a client of the application's.
 pub(super) fn prepare(address: &ConnectionAddr) {
     if matches!(address, ConnectionAddr::TcpTls { .. }) {
         choose_cryptography();
     }
 }
 
-/// Does so if the application has chosen none. With two to choose from, which its other crates may bring, rustls panics.
+/// Chooses a cryptography provider if the application has chosen none. If there are two, from other crates of the
+/// application, rustls panics.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may be quicker, which is as well.
+        // Another thread may be quicker, which is fine.
         let _ = ring::default_provider().install_default();
     }
 }
@@ -109,7 +110,7 @@ fn are_certificates(pem: &[u8]) -> bool {
     }) && any
 }
 
-/// What is wrong with the two ends of a connection that was not made, if that is what kept it from being made.
+/// Returns the TLS fault, if that is why a connection was not established.
 pub(super) fn fault(error: &RedisError) -> Option<&'static str> {
     let source = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
     let fault = source.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()?;

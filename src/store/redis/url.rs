@@ -1,6 +1,6 @@
 use crate::value::{StoreError, StoreErrorKind};
 
-/// Which features a URL may need.
+/// The features that a URL may need.
 #[derive(Clone, Copy)]
 struct Features {
     tls: bool,
@@ -9,7 +9,7 @@ struct Features {
 }
 
 impl Features {
-    /// Those that are switched on.
+    /// The features that are enabled.
     const OURS: Self = Self {
         tls: cfg!(feature = "redis-tls"),
         cluster: cfg!(feature = "redis-cluster"),
@@ -24,7 +24,7 @@ impl Features {
         Self { tls: true, ..self }
     }
 
-    /// The names of those that are needed and not there.
+    /// Returns the names of the features that are needed but not enabled.
     fn missing(self, there: Self) -> Vec<&'static str> {
         let features = [
             (self.cluster && !there.cluster, "redis-cluster"),
@@ -35,7 +35,7 @@ impl Features {
     }
 }
 
-/// What `connect` takes, and what each needs beside the feature `redis`.
+/// The schemes that `connect` accepts, and what each needs beside the feature `redis`.
 const SCHEMES: [(&str, Features); 11] = [
     ("redis", Features::NONE),
     ("valkey", Features::NONE),
@@ -50,8 +50,8 @@ const SCHEMES: [(&str, Features); 11] = [
     ("rediss-sentinel", Features::SENTINEL.and_tls()),
 ];
 
-/// Refuses a URL whose scheme is none of Redis, or needs a feature that is not there. What is said of it has no more than
-/// its scheme, since a password may stand in the rest.
+/// Refuses a URL whose scheme is not one of Redis, or needs a feature that is not enabled. The error contains only the
+/// scheme, since the rest may contain a password.
 pub(super) fn check(url: &str) -> Result<(), StoreError> {
     check_with(url, Features::OURS)
 }
@@ -60,7 +60,7 @@ fn check_with(url: &str, there: Features) -> Result<(), StoreError> {
     let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
     let scheme = match url.split_once("://") {
         Some((scheme, _)) => scheme,
-        // A socket may be named with fewer slashes.
+        // The URL of a socket may have fewer slashes.
         None if url.starts_with("unix:") => return Ok(()),
         None => return refuse("the URL of Redis has no scheme: it begins with `redis://`, for example".into()),
     };

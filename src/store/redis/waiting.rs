@@ -11,22 +11,22 @@ use super::{
     link::{Limits, Link, Source},
 };
 
-/// Those in this process who wait, and the one connection that hears for all of them.
+/// The waiters of this process, and the one connection that receives messages for all of them.
 ///
-/// There is a channel for each namespace and not for each record: whoever waits marks the record, and only the ends of
-/// marked claims are published. So a waiter costs no subscription, and leaves none.
+/// There is a channel for each namespace and not for each record: a waiter marks the record, and only the ends of
+/// marked claims are published. So a waiter needs no subscription of its own.
 pub(super) struct Waiting {
     ears: Subscriber,
     room: Arc<Room>,
     limits: Limits,
 }
 
-/// What messages are heard with.
+/// The receiver of messages.
 enum Subscriber {
     None,
     One {
         link: Arc<Link>,
-        /// On which connection a channel was subscribed to.
+        /// The connection on which each channel was subscribed.
         channels: tokio::sync::Mutex<HashMap<Vec<u8>, u64>>,
     },
     #[cfg(feature = "redis-cluster")]
@@ -52,7 +52,7 @@ impl Waiting {
         Self { ears, room, limits }
     }
 
-    /// Hears what is published on `channel` from now on; says whether it does.
+    /// Subscribes to `channel`; returns whether messages are received from now on.
     async fn listen(&self, channel: &[u8]) -> Result<bool, CommandError> {
         let (link, channels) = match &self.ears {
             Subscriber::None => return Ok(false),

@@ -11,7 +11,7 @@ use super::{
     values::bytes,
 };
 
-/// As many records as one page has, however many were asked for.
+/// The most records of one page, whatever the requested limit is.
 const LONGEST_PAGE: usize = 1000;
 
 impl<D: Driver> StoreAdmin for SqlStore<D> {
@@ -19,7 +19,7 @@ impl<D: Driver> StoreAdmin for SqlStore<D> {
         StoreFuture::new(async move { self.record(&self.space.id(key)).await })
     }
 
-    /// A page has at most a thousand entries.
+    /// Returns a page of at most a thousand entries.
     fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
         StoreFuture::new(self.page(filter, after, limit.clamp(1, LONGEST_PAGE)))
     }
@@ -46,7 +46,7 @@ impl<D: Driver> StoreAdmin for SqlStore<D> {
         })
     }
 
-    /// Looks for keys first and removes by key then, fifty at a time, so that it locks nothing that is alive.
+    /// Looks for keys first, and then removes by key, fifty at a time, so that it locks no live record.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
         StoreFuture::new(self.remove_expired(limit))
     }
@@ -80,7 +80,7 @@ impl<D: Driver> SqlStore<D> {
         let (mut entries, mut last) = (Vec::new(), None);
         for row in &rows {
             let id = D::bytes(row, ID).map_err(unreadable::<D>)?.unwrap_or_default();
-            // A record of a later version is there, and cannot be shown.
+            // A record of a later version exists, but cannot be shown.
             if let (Some(key), Row::Record(stored)) = (self.space.key(&id), read::<D>(row)?) {
                 entries.push(Entry::new(key, stored.into_record()));
             }

@@ -10,10 +10,10 @@ use super::{
     statements::Statements, table::Table, transaction::Running,
 };
 
-/// How long a verb waits for a connection. Less than the layers wait for a store, so that the reason is told.
+/// How long a call waits for a connection: less than the layers wait for a store, so that the error names the reason.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Makes an [`SqlStore`]; see [`SqlStore::builder`].
+/// Builds an [`SqlStore`]; see [`SqlStore::builder`].
 #[must_use = "a builder makes no store by itself"]
 pub struct SqlStoreBuilder<D: Database> {
     table: Table,
@@ -38,63 +38,65 @@ impl<D: Driver> SqlStoreBuilder<D> {
         }
     }
 
-    /// The table: `name` or `schema.name`, of letters, digits and underscores. Default: `idempotency_records`.
+    /// Sets the table: `name` or `schema.name`, of letters, digits and underscores. Default: `idempotency_records`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the name is none.
+    /// Returns an error if the name is invalid.
     pub fn table(mut self, name: &str) -> Result<Self, StoreError> {
         self.table = Table::new(name)?;
         Ok(self)
     }
 
-    /// Keeps the records apart from those of other applications in the same table. Default: none.
+    /// Sets a namespace, which keeps the records apart from those of other applications in the same table. Default:
+    /// none.
     ///
-    /// It is the same namespace as that of [`SqlStore::namespace`].
+    /// The namespace is the same as that of [`SqlStore::namespace`].
     pub fn namespace(mut self, name: &str) -> Self {
         self.space = Space::default().within(name);
         self
     }
 
-    /// How many connections the store opens at most, if it opens its own. Default: 16.
+    /// Sets how many connections the store opens at most, if it opens its own. Default: 16.
     pub fn max_connections(mut self, connections: u32) -> Self {
         self.connections = connections.max(1);
         self
     }
 
-    /// Removes expired records this often, in the background, a thousand at a time. Default: 60 seconds.
+    /// Sets how often expired records are removed in the background, a thousand at a time. Default: 60 seconds.
     ///
-    /// It begins with the first use of the store, within that use's Tokio runtime, and ends with the last clone of the
-    /// store. The pauses are up to half as long again, at random. Of many processes on one table one purges at a time; a
-    /// round that fails is left out.
+    /// The task is spawned at the first use of the store, on the Tokio runtime of that use, and ends with the last
+    /// clone of the store. A random part of up to a half is added to each pause. Of many processes on one table, one
+    /// purges at a time; a round that fails is skipped.
     pub fn purge_every(mut self, pause: Duration) -> Self {
         self.purge_every = Some(pause.max(Duration::from_millis(100)));
         self
     }
 
-    /// Removes nothing in the background: [`purge`](crate::store::StoreAdmin::purge) is called elsewhere.
+    /// Switches the removal in the background off: the application calls [`purge`](crate::store::StoreAdmin::purge) by
+    /// itself.
     pub fn without_purge(mut self) -> Self {
         self.purge_every = None;
         self
     }
 
-    /// Executes this text on a connection that a handler has had in transaction mode, before anybody else has it, if the
-    /// store opens its own connections. Default: nothing.
+    /// Sets a text to be executed on a connection after a handler has used it in transaction mode and before it is used
+    /// again, if the store opens its own connections. Default: none.
     ///
-    /// It takes back what a handler may have set for its session: `RESET ALL; RESET ROLE` on PostgreSQL. The connection is
-    /// closed if it fails. With a [pool of the application's](Self::pool) this is done by the pool's own `after_release`.
-    /// Do not end prepared statements by it (`DISCARD ALL`, `DEALLOCATE ALL`): the driver would go on using them.
+    /// It resets what a handler may have set for its session: `RESET ALL; RESET ROLE` on PostgreSQL. If it fails, the
+    /// connection is closed. With a [pool of the application's](Self::pool), use the pool's own `after_release`. The
+    /// text must not end prepared statements (`DISCARD ALL`, `DEALLOCATE ALL`): the driver would go on using them.
     pub fn reset_statement(mut self, text: &str) -> Self {
         self.reset = Some(text.to_owned());
         self
     }
 
-    /// A store on a pool of the application's.
+    /// Builds the store on a pool of the application's.
     ///
-    /// The store keeps up to a quarter of its connections at hand for its own statements while they are in use, and gives
-    /// them back when the pool has no other left, when they were not used for a second, after thirty seconds in any case,
-    /// and when the pool is closed. A connection that a handler gets in transaction mode comes from the pool and goes back
-    /// to it, so that the pool's hooks see it before and after.
+    /// The store keeps up to a quarter of the pool's connections at hand for its own statements while they are in use.
+    /// It gives them back when the pool has no other left, when they have not been used for a second, after thirty
+    /// seconds in any case, and when the pool is closed. A connection that a handler gets in transaction mode comes
+    /// from the pool and goes back to it, so that the pool's hooks see it before and after.
     pub fn pool(self, pool: Pool<D>) -> SqlStore<D> {
         self.on(pool, false)
     }
@@ -120,16 +122,16 @@ impl<D: Driver> SqlStoreBuilder<D> {
         SqlStore { shared: Arc::new(shared), space: self.space }
     }
 
-    /// Connects to the database at a URL, with a pool of the store's own.
+    /// Connects to the database of a URL, with a pool of the store's own.
     ///
-    /// Encrypted connections are a feature of the `sqlx` crate that the application switches on, such as
-    /// `sqlx = { version = "0.9", features = ["tls-rustls"] }`.
+    /// Encrypted connections need a feature of the `sqlx` crate that the application enables, such as `sqlx = { version
+    /// = "0.9", features = ["tls-rustls"] }`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the URL is none for this database, or if the database cannot be reached.
+    /// Returns an error if the URL is not one of this database, or if the database cannot be reached.
     pub async fn connect(self, url: &str) -> Result<SqlStore<D>, StoreError> {
-        // The drivers take other URLs too, and SQLite's takes anything for a path.
+        // The drivers accept other URLs too, and SQLite's takes anything for a path.
         if !url.split_once(':').is_some_and(|(scheme, _)| D::SCHEMES.contains(&scheme)) {
             let message = format!("{}: the URL is none of this database", D::NAME);
             return Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect());
@@ -141,13 +143,13 @@ impl<D: Driver> SqlStoreBuilder<D> {
 
     /// Connects to a database with the driver's own options, with a pool of the store's own.
     ///
-    /// For configurations that have fields instead of a URL, and for certificates: the options know all that a URL cannot
-    /// say. They are taken as they are. Those of SQLite should ask for `journal_mode(Wal)`, `synchronous(Full)` and a
-    /// `busy_timeout`, as [`open`](SqlStoreBuilder::open) does.
+    /// It is for configurations that have fields instead of a URL, and for certificates: the options cover everything
+    /// that a URL cannot express. They are used unchanged. Those of SQLite should set `journal_mode(Wal)`,
+    /// `synchronous(Full)` and a `busy_timeout`, as [`open`](SqlStoreBuilder::open) does.
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot be reached, and if SQLite is asked for a database in memory.
+    /// Returns an error if the database cannot be reached, or if the options are for an SQLite database in memory.
     pub async fn connect_with(
         self,
         options: <D::Connection as Connection>::Options,

@@ -12,7 +12,7 @@ use super::{
     values::{Marks, bytes, lease_and_life, names, note, over_expired, taken, time},
 };
 
-/// How often a claim looks again at a record that has changed under its hands.
+/// How often a claim reads a record again that has changed in between.
 const LOOKS: usize = 32;
 
 impl<D: Driver> SqlStore<D> {
@@ -30,14 +30,14 @@ impl<D: Driver> SqlStore<D> {
         Ok(if self.change(&statements.reissue, &over_expired).await? > 0 { Issued::Done } else { Issued::Exists })
     }
 
-    /// A free key, a running and a settled one take one statement on PostgreSQL, unless the key was met and is gone.
-    /// Elsewhere a free key takes two.
+    /// Claims a key. On PostgreSQL it takes one statement if the key is free, running or settled, unless the key was
+    /// seen recently and is gone. On other databases a free key takes two.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
         let id = self.space.id(key);
         for _ in 0..LOOKS {
             let found = match self.look(&id, key, claim).await? {
                 Some(Row::Fresh) => return Ok(Claimed::Granted(Granted::first(claim))),
-                // Whatever a later version may mean by it, it is no free key and no match.
+                // Whatever a record of a later version means, the key is not free and the record is no match.
                 Some(Row::Newer) => return Ok(Claimed::Incompatible),
                 Some(Row::Torn) => return Err(torn::<D>()),
                 Some(Row::Record(stored)) => Some(*stored),
@@ -62,10 +62,10 @@ impl<D: Driver> SqlStore<D> {
         Err(StoreError::new(StoreErrorKind::Unavailable, message).without_effect())
     }
 
-    /// What is there; on a database that can do so in one, a free key is claimed.
+    /// Reads the record. On a database that can do both in one statement, it also claims a free key.
     async fn look(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<Option<Row>, StoreError> {
         let Shared { statements, met, .. } = &*self.shared;
-        // A claim that has to find an issued record must not create one.
+        // A claim that needs an issued record must not create one.
         let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() || met.has(id) {
             self.rows(&statements.look, &[bytes(id)]).await?
         } else {
@@ -86,14 +86,14 @@ impl<D: Driver> SqlStore<D> {
         Ok(self.change(&self.shared.statements.claim, &values).await? > 0)
     }
 
-    /// Puts the claim in the place of a record that has expired.
+    /// Replaces an expired record by the claim.
     async fn begin(&self, id: &[u8], claim: &Claim) -> Result<bool, StoreError> {
         let marks = Marks::of(claim, Granted::first(claim));
         let values = over_expired(id, claim, &marks);
         Ok(self.change(&self.shared.statements.begin, &values).await? > 0)
     }
 
-    /// Makes the record the claim's, if it is still as it was seen.
+    /// Assigns the record to the claim, if it is still as it was seen.
     async fn take(&self, id: &[u8], claim: &Claim, seen: &Stored, granted: Granted) -> Result<bool, StoreError> {
         let marks = Marks::of(claim, granted);
         let holder = seen.as_record().claimant.to_bytes();
@@ -105,7 +105,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(taken)
     }
 
-    /// What a record that begins with a claim consists of.
+    /// Returns the values of a record that begins with a claim.
     pub(super) fn fresh<'a>(
         &'a self,
         id: &'a [u8],
@@ -118,7 +118,7 @@ impl<D: Driver> SqlStore<D> {
     }
 }
 
-/// The answer to a claim, once what it writes is written.
+/// Returns the answer to a claim, once its record is written.
 pub(super) fn claimed(verdict: Verdict, found: Option<Stored>) -> Claimed {
     Claimed::from_verdict(verdict, || found.and_then(|stored| stored.into_record().payload))
 }

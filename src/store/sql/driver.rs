@@ -18,7 +18,7 @@ use super::{
 pub enum Value<'a> {
     /// A number, such as a time in milliseconds.
     Int(i64),
-    /// Yes or no.
+    /// A truth value.
     Flag(bool),
     /// Text, or none.
     Text(Option<&'a str>),
@@ -26,12 +26,12 @@ pub enum Value<'a> {
     Bytes(Option<&'a [u8]>),
 }
 
-/// What a statement gave.
+/// The result of a statement.
 #[derive(Debug)]
 pub struct Answer<R> {
-    /// The rows, of one that reads.
+    /// The rows, if the statement reads.
     pub(super) rows: Vec<R>,
-    /// How many rows it has changed, of one that writes.
+    /// How many rows were changed, if the statement writes.
     pub(super) count: u64,
 }
 
@@ -45,33 +45,33 @@ type Options<D> = <<D as Database>::Connection as Connection>::Options;
     note = "`cargo tree -i sqlx-core` shows the versions that are there; two of them have nothing in common"
 )]
 pub trait Driver: Database {
-    /// What its URLs begin with.
+    /// The schemes of its URLs.
     const SCHEMES: &'static [&'static str];
-    /// How its texts are written.
+    /// Its SQL dialect.
     const DIALECT: Dialect;
-    /// Its texts.
+    /// The texts of its statements.
     const TEXTS: Texts;
-    /// Those of its outbox.
+    /// The texts of its outbox's statements.
     const OUTBOX: outbox::Texts;
-    /// Its claim inserts where nothing is and reads what is there, in one statement that writes nothing where something
-    /// is. Others read first, for a replay must neither write nor wait for those who do.
+    /// Whether its claim is one statement that inserts the record if there is none, and otherwise reads it without
+    /// writing. Other databases read first, since a replay must neither write nor wait for writers.
     const CLAIMS_IN_ONE: bool;
-    /// It has one writer at a time, and those who wait for their turn do so in this process.
+    /// Whether it has one writer at a time; writers then wait for their turn in this process.
     const ONE_WRITER: bool;
-    /// A claim in a transaction takes a lock by number first, which is its last value.
+    /// Whether a claim in a transaction takes a lock by number first; the number is its last value.
     const LOCKS_BY_NUMBER: bool;
-    /// What takes back what `begin_text` did to a connection.
+    /// The text that resets what `begin_text` has set on a connection.
     const RESET: Option<&'static str>;
 
-    /// More bytes than these are in no record, whatever the database is told.
+    /// The most bytes that a record can have, whatever the database's settings are.
     const MOST_BYTES: u64;
-    /// Asks how many bytes a statement may have, if the database has such a limit.
+    /// The query for how many bytes a statement may have, if the database has such a limit.
     const PACKET_LIMIT: Option<&'static str>;
 
     /// Refuses options that no store can work with.
     fn check(options: &Options<Self>) -> Result<(), StoreError>;
 
-    /// What the store asks for if it connects by itself.
+    /// Sets the options that the store needs if it connects by itself.
     fn configure(options: Options<Self>, url: &str, busy_timeout: Duration) -> Result<Options<Self>, StoreError>;
 
     /// Sends a statement, prepared once for each connection.
@@ -81,28 +81,30 @@ pub trait Driver: Database {
         values: &'a [Value<'a>],
     ) -> impl Future<Output = sqlx::Result<Answer<Self::Row>>> + Send + 'a;
 
-    /// Sends a text of several statements.
+    /// Executes a text of several statements.
     fn run(connection: &mut Self::Connection, text: String) -> impl Future<Output = sqlx::Result<()>> + Send + '_;
 
-    /// What begins a transaction of the work, which may not be idle for longer than `idle` if the database can see
-    /// to that.
+    /// Returns the text that begins a transaction of the work, which may not be idle for longer than `idle` if the
+    /// database can enforce that.
     fn begin_text(idle: Duration) -> String;
 
-    /// Lists the columns and indexes of a table, by kind and name, without waiting for those who change it.
+    /// Returns the query that lists the columns and indexes of a table, by kind and name, without waiting for sessions
+    /// that change it.
     fn catalogue(table: &Table) -> String;
 
-    /// Changes a table. It does not wait long for a lock with others behind it.
+    /// Returns the text that changes a table. It does not wait long for a lock that other sessions queue behind.
     fn change_text(table: &str, missing: &Missing) -> String;
 
-    /// How a process takes its turn at purging, by the number of a lock; `None` if there is one writer at a time anyway.
+    /// Returns how a process takes its turn at purging, by the number of a lock; `None` if there is one writer at a
+    /// time anyway.
     fn purging_turn(number: i64) -> Option<Turn>;
 
-    /// What the database means by an error of its own.
+    /// Classifies an error of the database.
     fn refusal(error: &dyn DatabaseError) -> Refusal;
 
     /// Reads a number.
     fn int(row: &Self::Row, at: usize) -> sqlx::Result<Option<i64>>;
-    /// Reads yes or no.
+    /// Reads a truth value.
     fn flag(row: &Self::Row, at: usize) -> sqlx::Result<Option<bool>>;
     /// Reads text.
     fn text(row: &Self::Row, at: usize) -> sqlx::Result<Option<String>>;
@@ -112,7 +114,7 @@ pub trait Driver: Database {
 
 /// A database that an [`SqlStore`](super::SqlStore) can work on: `sqlx::Postgres`, `sqlx::MySql` or `sqlx::Sqlite`.
 ///
-/// For functions that take a store on any of them. It is sealed.
+/// It is a bound for functions that take a store on any of them. It is sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a database of the `sqlx` that `tower-idempotency` uses",
     label = "not a database of sqlx 0.9",
@@ -124,7 +126,7 @@ pub trait SqlDatabase: Driver {}
 #[diagnostic::do_not_recommend]
 impl<D: Driver> SqlDatabase for D {}
 
-/// What is the same for each database and cannot be said without naming it.
+/// Implements what is the same for each database but has to name the database.
 macro_rules! same_for {
     ($database:ty) => {
         fn ask<'a>(

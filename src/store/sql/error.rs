@@ -6,18 +6,18 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::driver::Driver;
 
-/// What a database means by an error of its own.
+/// The meaning of an error of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The statement lost to another and was undone: it may simply be sent again.
+    /// The statement lost against another and was undone: it may be sent again.
     Victim,
-    /// The server ends this connection. Of the statement nothing is known.
+    /// The server ends this connection. It is unknown whether the statement took effect.
     Cut,
-    /// It was not done, for this reason.
+    /// The statement was not done, for this reason.
     Because(StoreErrorKind, &'static str),
 }
 
-/// Why a statement has no answer.
+/// The reason why a statement has no answer.
 #[derive(Debug)]
 pub(super) enum CommandError {
     /// It was not sent: there is no connection.
@@ -31,14 +31,14 @@ impl CommandError {
         matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == Refusal::Victim)
     }
 
-    /// The connection broke while the statement was on its way, or while it was made.
+    /// Returns whether the connection broke while the statement was under way, or while the connection was opened.
     pub(super) fn is_cut<D: Driver>(&self) -> bool {
         match self {
             Self::Failed(Error::Database(error)) | Self::Unsent(Error::Database(error)) => {
                 D::refusal(&**error) == Refusal::Cut
             }
             Self::Failed(Error::Io(_) | Error::WorkerCrashed) => true,
-            // One that is refused is for the pool to wait for, and one that takes too long took its time.
+            // The pool itself retries a connection that is refused, and one that takes too long has used up its time.
             Self::Unsent(Error::Io(error)) => {
                 matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
             }
@@ -50,9 +50,9 @@ impl CommandError {
         matches!(self, Self::Failed(_))
     }
 
-    /// `sent_before` says that an earlier try may have taken effect.
+    /// Converts to a store's error. `sent_before` means that an earlier try may have taken effect.
     ///
-    /// Messages name neither hosts nor keys. Of the driver's error only its text is kept: its `Debug` may show rows.
+    /// Messages contain neither hosts nor keys. Only the text of the driver's error is kept: its `Debug` may show rows.
     pub(super) fn into_error<D: Driver>(self, sent_before: bool) -> StoreError {
         use StoreErrorKind::{Corrupt, Misconfigured, Other, Unavailable};
 
@@ -86,7 +86,7 @@ impl CommandError {
     }
 }
 
-/// No statement can carry the record.
+/// Returns the error that no statement can contain the record.
 pub(super) fn too_large<D: Driver>(bytes: u64) -> StoreError {
     let message = format!(
         "{}: a record of {bytes} bytes is more than the database takes: raise its limit (`max_allowed_packet` of MariaDB), \
@@ -96,13 +96,13 @@ pub(super) fn too_large<D: Driver>(bytes: u64) -> StoreError {
     StoreError::new(StoreErrorKind::TooLarge, message)
 }
 
-/// What a store holds was written by a later version of this crate.
+/// Returns the error that a record was written by a later version of this crate.
 pub(super) fn newer<D: Driver>() -> StoreError {
     let message = format!("{}: the record was written by a later version of this crate", D::NAME);
     StoreError::new(StoreErrorKind::Corrupt, message)
 }
 
-/// What a store holds is not what this crate has written.
+/// Returns the error that a record was not written by this crate.
 pub(super) fn torn<D: Driver>() -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("{}: a record cannot be read", D::NAME))
 }

@@ -43,7 +43,7 @@ impl<D: Driver> SqlStore<D> {
         release: &Release,
     ) -> Result<Finished, StoreError> {
         let (id, claimant) = (self.space.id(key), release.claimant);
-        // A token that was released is issued again, and still knows by whom.
+        // A released token is issued again, but still names the claimant that released it.
         let done_before = |record: &Record| {
             let ended = matches!(record.state, State::Issued | State::Released) && claimant != Claimant::NONE;
             ended && record.claimant == claimant
@@ -57,10 +57,10 @@ impl<D: Driver> SqlStore<D> {
         self.end((&statements.release, &statements.release_as), &what, &id, seen, claimant, done_before).await
     }
 
-    /// Takes a claim back: a first one leaves no record, unless it is a token's.
+    /// Undoes a claim: a first claim leaves no record, unless the record is a token's.
     async fn undo(&self, id: &[u8], seen: Option<Claimant>, release: &Release) -> Result<u64, StoreError> {
         let (by, of) = (release.claimant.to_bytes(), seen.unwrap_or(release.claimant).to_bytes());
-        // In a runner's place only what has lapsed is taken back.
+        // On behalf of a runner, only a lapsed claim is undone.
         let own = Value::Flag(seen.is_none());
         let statements = &self.shared.statements;
         let undone = self.change(&statements.undo_first, &[bytes(id), bytes(&of), own]).await?;
@@ -72,8 +72,8 @@ impl<D: Driver> SqlStore<D> {
         self.change(&statements.undo, &values).await
     }
 
-    /// Ends a claim in one statement, its own or an abandoned one in its runner's place; if that changes nothing,
-    /// says what is there.
+    /// Ends a claim in one statement: the claimant's own, or an abandoned one on behalf of its runner. If that changes
+    /// nothing, it returns the record that exists.
     async fn end(
         &self,
         (own, in_place): (&Statement, &Statement),
@@ -91,7 +91,7 @@ impl<D: Driver> SqlStore<D> {
         self.ended(ended, id, seen, claimant, done_before).await
     }
 
-    /// What it came to that so many rows were changed.
+    /// Returns the outcome for the number of changed rows.
     async fn ended(
         &self,
         ended: u64,
@@ -105,7 +105,7 @@ impl<D: Driver> SqlStore<D> {
             return Ok(Finished::Done);
         }
         let record = self.record(id).await?;
-        // Where somebody reconciles under the name that was seen, the runner may have ended by itself.
+        // If the reconciliation uses the claimant that was seen, the runner may have ended by itself.
         let own_doing = seen != Some(claimant);
         Ok(match record {
             Some(record) if own_doing && done_before(&record) => Finished::AlreadyDone,
@@ -113,7 +113,7 @@ impl<D: Driver> SqlStore<D> {
         })
     }
 
-    /// The record that is there.
+    /// Returns the record, if it exists.
     pub(super) async fn record(&self, id: &[u8]) -> Result<Option<Record>, StoreError> {
         let rows = self.rows(&self.shared.statements.inspect, &[bytes(id)]).await?;
         match rows.first().map(read::<D>).transpose()? {

@@ -10,30 +10,30 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a connection is kept that nobody uses.
+/// How long an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// After this long a connection goes back to a pool of the application's in any case, so that the pool's hooks and its
-/// `max_lifetime` have their turn.
+/// `max_lifetime` take effect.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Connections at hand between two statements.
 ///
-/// A pool asks a connection whether it is alive when it is taken and when it is given back, which takes longer than most
-/// statements of a store do. So a few stay here as long as they are used, and go back to the pool when they are not, when
-/// the pool has no other left, and when it closes.
+/// A pool checks whether a connection is alive when it is taken and when it is given back, which takes longer than most
+/// statements of a store. So a few connections are kept here as long as they are used. They go back to the pool when
+/// they are unused, when the pool has no other left, and when it closes.
 pub(super) struct Held<D: Database> {
     connections: Mutex<Connections<D>>,
     most: usize,
-    /// Whose turn it is, where all connections of the pool may be here: those who wait for one at the pool would wait in
-    /// vain.
+    /// Bounds the users if all connections of the pool may be kept here: callers that wait for one at the pool would
+    /// wait in vain.
     turns: Option<Arc<Semaphore>>,
 }
 
-/// A connection on its way between two statements.
+/// A connection between two statements.
 pub(super) struct AtHand<D: Database> {
     pub(super) connection: PoolConnection<D>,
-    /// When the pool has given it.
+    /// When the pool returned it.
     since: Instant,
 }
 
@@ -45,14 +45,14 @@ impl<D: Database> AtHand<D> {
 
 struct Connections<D: Database> {
     idle: Vec<(AtHand<D>, Instant)>,
-    /// A task that gives back what nobody uses.
+    /// Whether a task that gives back unused connections is running.
     swept: bool,
-    /// A connection goes back to its pool by a task.
+    /// The runtime of the tasks that give connections back.
     runtime: Option<Handle>,
 }
 
 impl<D: Database> Held<D> {
-    /// For a pool of the store's own, or one that it shares with the application.
+    /// Creates it for a pool of the store's own, or one that it shares with the application.
     pub(super) fn new(pool: &Pool<D>, own: bool) -> Arc<Self> {
         let all = pool.options().get_max_connections() as usize;
         let connections = Connections { idle: Vec::new(), swept: false, runtime: None };
@@ -60,7 +60,7 @@ impl<D: Database> Held<D> {
         Arc::new(Self { connections: Mutex::new(connections), most, turns })
     }
 
-    /// Waits for a turn, if there are turns, as long as the pool would have a caller wait for a connection.
+    /// Waits for a turn, if there are turns, as long as the pool lets a caller wait for a connection.
     pub(super) async fn turn(&self, pool: &Pool<D>) -> sqlx::Result<Option<SemaphorePermit<'_>>> {
         let Some(turns) = &self.turns else { return Ok(None) };
         match timeout(pool.options().get_acquire_timeout(), turns.acquire()).await {
@@ -73,12 +73,12 @@ impl<D: Database> Held<D> {
         self.turns.as_ref()
     }
 
-    /// Nobody else uses the pool.
+    /// Returns whether only the store uses the pool.
     pub(super) fn is_own(&self) -> bool {
         self.turns.is_some()
     }
 
-    /// The connection that was used last.
+    /// Takes the connection that was used last.
     pub(super) fn take(&self) -> Option<AtHand<D>> {
         self.lock().idle.pop().map(|(connection, _)| connection)
     }
@@ -101,13 +101,13 @@ impl<D: Database> Held<D> {
         }
     }
 
-    /// Gives all of them back: one was found to be cut, and the others may be too.
+    /// Gives all connections back: one was found to be broken, and the others may be too.
     pub(super) fn give_up(&self) {
         let idle = std::mem::take(&mut self.lock().idle);
         drop(idle);
     }
 
-    /// Gives back what nobody uses; says whether anything is left.
+    /// Gives back unused connections; returns whether any are left.
     fn sweep(&self, closed: bool) -> bool {
         let mut connections = self.lock();
         let old = connections.idle.extract_if(.., |(_, used)| closed || used.elapsed() >= IDLE).collect::<Vec<_>>();
@@ -126,7 +126,7 @@ impl<D: Database> Held<D> {
 impl<D: Database> Drop for Held<D> {
     fn drop(&mut self) {
         let connections = self.connections.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // A store may be dropped outside of a runtime, or after the runtime has shut down.
+        // A store may be dropped outside of a runtime, or after its runtime has shut down.
         let _inside = connections.runtime.as_ref().map(Handle::enter);
         connections.idle.clear();
     }

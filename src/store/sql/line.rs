@@ -15,10 +15,10 @@ use super::{
     waiting::jitter,
 };
 
-/// How often a statement is sent that loses against others, or whose connection breaks.
+/// How often a statement is sent at most if it loses against others, or if its connection breaks.
 const TRIES: u32 = 10;
 
-/// After this long it is not sent again. MariaDB waits 50 seconds for a lock before it says so.
+/// After this long a statement is not sent again. MariaDB waits 50 seconds for a lock before it returns an error.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The pause after a first failure; it doubles with each further one.
@@ -33,10 +33,11 @@ pub(super) fn unreadable<D: Driver>(error: sqlx::Error) -> StoreError {
     CommandError::Failed(error).into_error::<D>(false)
 }
 
-/// Fewer bytes are never too many for a database that is told what its other statements need.
+/// Statements with fewer bytes are not checked: a database whose limit suffices for the store's other statements
+/// accepts them.
 const SUSPECT: u64 = 64 * 1024;
 
-/// Room for what a statement has beside its bytes.
+/// Room for the rest of a statement, beside its bytes.
 const BESIDE: u64 = 16 * 1024;
 
 pub(super) fn bytes_in(values: &[Value<'_>]) -> u64 {
@@ -48,7 +49,7 @@ pub(super) fn bytes_in(values: &[Value<'_>]) -> u64 {
     bytes.sum()
 }
 
-/// Whether a statement with so many bytes can be sent.
+/// Returns whether a statement with so many bytes can be sent.
 pub(super) async fn fits<D: Driver>(connection: &mut D::Connection, bytes: u64) -> sqlx::Result<bool> {
     let Some(limit) = D::PACKET_LIMIT.filter(|_| bytes >= SUSPECT) else { return Ok(bytes <= D::MOST_BYTES) };
     let statement = Statement { sql: SqlStr::from_static(limit), reads: true };
@@ -58,12 +59,12 @@ pub(super) async fn fits<D: Driver>(connection: &mut D::Connection, bytes: u64) 
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// The rows that a statement gives.
+    /// Returns the rows of a statement.
     pub(super) async fn rows(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Vec<D::Row>, StoreError> {
         Ok(self.ask(statement, values).await?.rows)
     }
 
-    /// How many rows a statement has changed.
+    /// Executes a statement, and returns how many rows it has changed.
     pub(super) async fn change(&self, statement: &Statement, values: &[Value<'_>]) -> Result<u64, StoreError> {
         let _turn = match &self.shared.writing {
             Some(turns) => turns.acquire().await.ok(),
@@ -72,8 +73,8 @@ impl<D: Driver> SqlStore<D> {
         Ok(self.ask(statement, values).await?.count)
     }
 
-    /// Sends a statement until it has an answer. Each of them may be sent again: who has claimed, settled or released
-    /// is in the record.
+    /// Sends a statement until it has an answer. Every statement may be sent again: the record names who has claimed,
+    /// settled or released.
     async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, StoreError> {
         self.begin_purging();
         let (began, mut failures, mut sent, bytes) = (Instant::now(), 0, false, bytes_in(values));
@@ -95,17 +96,18 @@ impl<D: Driver> SqlStore<D> {
                 return Err(too_large::<D>(bytes));
             }
             if cut {
-                // It may have been done on the connection that broke.
+                // The statement may have taken effect on the connection that broke.
                 sent |= trouble.is_sent();
                 self.shared.held.give_up();
             }
-            // Who cuts one connection often cuts all of them, which takes a moment in which the next one still answers.
+            // If one connection is cut, often all of them are, which takes a moment in which the next one still
+            // answers.
             sleep(jitter((PAUSE * (1 << failures.min(8)) / 2).min(LONGEST_PAUSE))).await;
         }
     }
 
-    /// Whether the database may have read a statement with so many bytes: MariaDB cuts the connection of one that is too
-    /// long, often before the reason is read.
+    /// Returns whether the database may have read a statement with so many bytes: if a statement is too long, MariaDB
+    /// cuts the connection, often before the reason is read.
     async fn fits(&self, bytes: u64) -> Result<bool, StoreError> {
         if D::PACKET_LIMIT.is_none() || bytes < SUSPECT {
             return Ok(true);
@@ -121,13 +123,13 @@ impl<D: Driver> SqlStore<D> {
             Some(connection) => connection,
             None => AtHand::new(self.connection().await?),
         };
-        // If this fails, or is dropped half-way, the pool looks after the connection.
+        // If this fails or is dropped, the pool handles the connection.
         let answer = D::ask(&mut connection.connection, statement, values).await.map_err(CommandError::Failed)?;
         held.keep(pool, connection);
         Ok(answer)
     }
 
-    /// A connection at hand, or one of the pool: for what is not sent again.
+    /// Returns a connection at hand, or one of the pool, for a statement that is not sent again.
     pub(super) async fn some_connection(&self) -> Result<PoolConnection<D>, StoreError> {
         match self.shared.held.take() {
             Some(at_hand) => Ok(at_hand.connection),

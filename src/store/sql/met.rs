@@ -7,10 +7,10 @@ use std::{
 /// 64 KiB.
 const PLACES: usize = 8192;
 
-/// Records that this process has met lately, by hashes of their ids. A claim of one begins by reading, which takes half as
-/// long as a statement that would insert it if it were not there.
+/// Records that this process has seen recently, by hashes of their ids. A claim of such a key begins with a read, which
+/// takes half as long as a statement that inserts the record if there is none.
 ///
-/// It is a hint and no more: what was met may be gone, and what is there may not have been met.
+/// It is only a hint: a record that was seen may be gone, and an existing record may not have been seen.
 pub(super) struct RecentKeys {
     places: Box<[AtomicU64]>,
     hasher: RandomState,
@@ -26,13 +26,13 @@ impl RecentKeys {
         place.load(Relaxed) == hash
     }
 
-    /// It is there. Another one in the same place is forgotten.
+    /// Notes that a record exists. Another one in the same place is forgotten.
     pub(super) fn add(&self, id: &[u8]) {
         let (place, hash) = self.place(id);
         place.store(hash, Relaxed);
     }
 
-    /// It is not there.
+    /// Notes that a record does not exist.
     pub(super) fn remove(&self, id: &[u8]) {
         let (place, hash) = self.place(id);
         let _ = place.compare_exchange(hash, 0, Relaxed, Relaxed);

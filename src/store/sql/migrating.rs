@@ -16,17 +16,17 @@ use super::{
     waiting::jitter,
 };
 
-/// How long a change is tried whose lock others hold, and the pause between two tries.
+/// How long a change is tried if others hold its lock, and the pause between two tries.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often a change is tried that fails for another reason: another process may make it at the same moment.
+/// How often a change is tried if it fails for another reason: another process may make it at the same moment.
 const TRIES: usize = 3;
 
 impl<D: Driver> SqlStore<D> {
-    /// Creates what a table lacks, one change after the other, and nothing if it lacks nothing.
+    /// Creates what a table lacks, one change after the other, and changes nothing if the table is complete.
     ///
-    /// What there is says the catalogue, for which nobody has to wait.
+    /// What exists is read from the catalogue, without waiting for locks.
     pub(super) async fn bring_up(&self, table: &Table, text: &str) -> Result<(), StoreError> {
         let (schema, began, mut failures, mut last) = (Schema::parse(text), Instant::now(), 0, None);
         while let Some(missing) = self.missing(table, &schema).await? {

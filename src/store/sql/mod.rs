@@ -60,40 +60,41 @@ pub use self::{
 /// There is one for each database: `PostgresStore`, `MySqlStore` and `SqliteStore`, each behind a feature of its name.
 /// These features need Rust 1.94, as the `sqlx` crate does.
 ///
-/// Every clone is a handle on the same pool. What races on one key is decided by the table's primary key, which any
-/// number of racers cannot get past.
+/// Every clone is a handle on the same pool. If requests race for one key, the table's primary key decides: of any
+/// number, it lets one insert.
 ///
 /// # The table
 ///
-/// [`migrate`](Self::migrate) creates it; [`schema`](Self::schema) is the text for those who own their migrations. The
-/// columns are there to be read: `namespace`, `route`, `scope`, `record_key`, `state`, `attempt` and times in
-/// milliseconds since 1970, UTC. What is stuck, with plain SQL:
+/// [`migrate`](Self::migrate) creates it; [`schema`](Self::schema) returns its text for applications that manage their
+/// own migrations. The columns may be read: `namespace`, `route`, `scope`, `record_key`, `state`, `attempt` and times
+/// in milliseconds since 1970, UTC. To find requests that are stuck, with plain SQL:
 ///
 /// ```sql
 /// SELECT route, scope, record_key, attempt, lease_ends_ms
 /// FROM idempotency_records WHERE state = 'running' ORDER BY lease_ends_ms;
 /// ```
 ///
-/// The column `note` is for what the application keeps with its [`Claim`](crate::store::Claim), such as the raw
-/// request, and `NULL` unless it does. Reconcile by [`StoreAdmin`](crate::store::StoreAdmin), not with `UPDATE`.
+/// The column `note` holds what the application keeps with its [`Claim`](crate::store::Claim), such as the raw request;
+/// otherwise it is `NULL`. Reconcile by [`StoreAdmin`](crate::store::StoreAdmin), not with `UPDATE`.
 ///
 /// # Time
 ///
-/// All times are the database's own, taken by the statement that uses them; what the clocks of the applications say
-/// changes nothing. Expiry is checked on read; rows that have expired stay until [`purge`](crate::store::StoreAdmin::purge)
-/// removes them, which each store has done every minute, a thousand at a time and by one process at a time, unless it is
-/// [told not to](SqlStoreBuilder::without_purge).
+/// All times are the database's own, taken by the statement that uses them; the clocks of the applications have no
+/// influence. Expiry is checked on read; expired rows stay until [`purge`](crate::store::StoreAdmin::purge) removes
+/// them. Each store does so every minute, a thousand at a time and one process at a time, unless that is [switched
+/// off](SqlStoreBuilder::without_purge).
 ///
 /// # Waiting
 ///
-/// Whoever waits for a running request hears at once of what this process does to it through a clone of this store. For
-/// what other processes do, the record is looked at two to ten times a second, however many wait for it here.
+/// A caller that waits for a running request is notified at once if this process ends it through a clone of this store.
+/// For changes by other processes, the record is polled two to ten times a second, however many callers wait for it in
+/// this process.
 ///
 /// # Failures
 ///
 /// A statement that loses against another (a deadlock, a serialization failure) is sent again, and one whose connection
-/// breaks is sent again on another: up to ten times in all, and not after ten seconds. The claimant in the record tells
-/// whether it had been done.
+/// breaks is sent again on another: up to ten times in all, and not after ten seconds. The claimant in the record shows
+/// whether the first try took effect.
 pub struct SqlStore<D: Database> {
     shared: Arc<Shared<D>>,
     space: Space,
@@ -107,66 +108,66 @@ struct Shared<D: Database> {
     room: Room,
     met: RecentKeys,
     running: Running,
-    /// What takes back what a handler may have left on a connection of the store's own pool.
+    /// The text that resets what a handler may have set on a connection of the store's own pool.
     reset: Option<String>,
     purging: Purging,
-    /// How many transactions of the work there may be: one connection is left for what they need beside.
+    /// Bounds the transactions of the work: one connection is left for the store's own statements.
     seats: Arc<Semaphore>,
-    /// Whose turn it is to write, where only one can.
+    /// Bounds the writers to one, if the database has one writer at a time.
     writing: Option<Arc<Semaphore>>,
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// A store in the table `idempotency_records`, on a pool of the application's.
+    /// Creates a store in the table `idempotency_records`, on a pool of the application's.
     ///
-    /// Nothing is asked of the database yet.
+    /// Nothing is sent to the database yet.
     pub fn new(pool: Pool<D>) -> Self {
         Self::builder().pool(pool)
     }
 
-    /// A store in another table or with other limits.
+    /// Returns a builder, for another table or other limits.
     pub fn builder() -> SqlStoreBuilder<D> {
         SqlStoreBuilder::new()
     }
 
-    /// A handle on the same table whose keys never meet those of this one, nor those of any other namespace.
+    /// Returns a handle on the same table, whose keys never collide with those of this one or of any other namespace.
     ///
-    /// It lists and counts its own records only. A namespace of a namespace is another one than that of the same name
-    /// beside it.
+    /// The handle lists and counts its own records only. A namespace within a namespace differs from one of the same
+    /// name next to it.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), space: self.space.within(name) }
     }
 
-    /// The pool that the store works on.
+    /// Returns the pool that the store uses.
     pub fn pool(&self) -> &Pool<D> {
         &self.shared.pool
     }
 
     /// The version of the table that this version of the crate works with; the files in the folder `migrations` of this
-    /// package are named by it.
+    /// package are named after it.
     pub const SCHEMA_VERSION: u32 = 1;
 
-    /// The statements that create the table and its index, if they are not there: for those who own their
-    /// migrations. The same text, for the default table, is in the folder `migrations` of this package.
+    /// Returns the statements that create the table and its index if they do not exist, for applications that manage
+    /// their own migrations. The same text, for the default table, is in the folder `migrations` of this package.
     pub fn schema(&self) -> String {
         D::DIALECT.fill(D::TEXTS.schema, &self.shared.table) + "\n"
     }
 
     /// Brings the table and its index up to [`SCHEMA_VERSION`](Self::SCHEMA_VERSION). Several processes may call it at
-    /// once, and older ones may go on working meanwhile.
+    /// once, while older ones go on working.
     ///
-    /// It reads the catalogue, and changes only what is missing: with a table that is complete it needs no other right than
-    /// to read, and waits for nobody. Columns are only ever added, with a default, so that processes of an earlier version
-    /// can go on writing rows.
+    /// It reads the catalogue, and changes only what is missing: if the table is complete, it needs only the right to
+    /// read, and waits for no lock. Columns are only ever added, with a default, so that processes of an earlier
+    /// version can go on writing rows.
     ///
-    /// What has to be changed is changed without standing in the way of others: if transactions hold the table, it gives up
-    /// after a moment and tries again, for half a minute.
+    /// A change does not block other sessions for long: if transactions hold the table, it gives up after a moment and
+    /// tries again, for half a minute.
     ///
     /// # Errors
     ///
-    /// Returns an error if the table is another than that of [`schema`](Self::schema), if the user may not change it, or if
-    /// others have held it all the time.
+    /// Returns an error if the table differs from that of [`schema`](Self::schema), if the user may not change it, or
+    /// if others have held it all the time.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.bring_up(&self.shared.table, &self.schema()).await
     }
@@ -178,7 +179,7 @@ impl<D: Database> Clone for SqlStore<D> {
     }
 }
 
-/// Without host, user and password.
+/// Omits host, user and password.
 impl<D: Database> fmt::Debug for SqlStore<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlStore")

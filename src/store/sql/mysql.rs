@@ -33,13 +33,13 @@ use super::{
 /// # }
 /// ```
 ///
-/// MariaDB 10.11 is what is tested. MySQL: not run. The statements keep to what MySQL 8 has too.
+/// The store is tested with MariaDB 10.11. It has not been run on MySQL; the statements use only what MySQL 8 has too.
 ///
-/// A claim reads first, so that a replay neither writes nor waits for a lock: it is one statement, and the claim of a
-/// free key two. The second is an `INSERT IGNORE`, of which the primary key lets one of many racers through.
+/// A claim reads first, so that a replay neither writes nor waits for a lock: a replay is one statement, and the claim
+/// of a free key two. The second is an `INSERT IGNORE`; if requests race, the primary key lets one of them insert.
 ///
-/// What is kept may be as long as `max_allowed_packet` says, 16 MiB on MariaDB unless told otherwise. A password of
-/// MySQL 8 (`caching_sha2_password`) goes over an encrypted connection, or needs the feature `mysql-rsa` of `sqlx`.
+/// An answer may be as long as `max_allowed_packet` allows, 16 MiB on MariaDB by default. A password of MySQL 8
+/// (`caching_sha2_password`) needs an encrypted connection, or the feature `mysql-rsa` of `sqlx`.
 pub type MySqlStore = SqlStore<MySql>;
 
 const TOO_LARGE: &str =
@@ -69,7 +69,7 @@ impl Driver for MySql {
     const RESET: Option<&'static str> =
         Some("SET /*M!100300 SESSION idle_transaction_timeout = DEFAULT, */ @idempotency = NULL");
 
-    // The longest `max_allowed_packet` that there is, less the rest of the statement.
+    // The largest possible `max_allowed_packet`, less the rest of the statement.
     const MOST_BYTES: u64 = (1 << 30) - (1 << 20);
     const PACKET_LIMIT: Option<&'static str> = Some("SELECT CAST(@@max_allowed_packet AS SIGNED)");
 
@@ -83,7 +83,7 @@ impl Driver for MySql {
 
     fn begin_text(idle: Duration) -> String {
         let seconds = idle.as_secs().clamp(1, 31_536_000);
-        // A statement cannot be all comment, which is what MySQL takes MariaDB's variable for.
+        // MySQL reads MariaDB's variable as a comment, and a statement cannot consist of a comment alone.
         format!("SET /*M!100300 SESSION idle_transaction_timeout = {seconds}, */ @idempotency = 1; BEGIN")
     }
 
@@ -98,7 +98,7 @@ impl Driver for MySql {
     }
 
     fn change_text(table: &str, missing: &Missing) -> String {
-        // Others wait behind one that waits for the table. MySQL knows no such prefix and waits.
+        // Other sessions queue behind one that waits for the table. MySQL has no such prefix and waits.
         let at_once = "/*M!100108 SET STATEMENT lock_wait_timeout = 0 FOR */";
         match missing {
             Missing::Table(text) => text.clone(),
@@ -110,7 +110,7 @@ impl Driver for MySql {
     }
 
     fn purging_turn(number: i64) -> Option<Turn> {
-        // Locks are the server's, and tables are a database's.
+        // A lock's name is valid for the whole server, a table's name for one database.
         let name = format!("MD5(CONCAT_WS('/', 'tower-idempotency', DATABASE(), {number}))");
         Some(Turn {
             begin: None,
@@ -124,9 +124,9 @@ impl Driver for MySql {
 
         let number = error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number);
         let (kind, message) = match number {
-            // A deadlock, a lock that was not to be had in time.
+            // A deadlock, or a lock that was not granted in time.
             1213 | 1205 => return Refusal::Victim,
-            // The server or the session ends, the network fails; a statement may hear no more than "interrupted" (1317).
+            // The server or the session ends, or the network fails; a statement may receive only "interrupted" (1317).
             1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 3169 | 4031 => return Refusal::Cut,
             1290 | 1792 | 1836 => (Unavailable, "this server is a replica and takes no writes"),
             1040 | 1203 | 1226 => (Unavailable, "the server has no room for another connection"),

@@ -12,8 +12,8 @@ use crate::store::Granted;
 
 /// A statement for any driver: its text, and the values of its parameters in order.
 ///
-/// The parameters are `$1`, `$2` and so on in PostgreSQL and SQLite, and `?` in MariaDB. What counts is how many rows the
-/// statement has changed: one if it took effect, none if it did not.
+/// The parameters are `$1`, `$2` and so on in PostgreSQL and SQLite, and `?` in MariaDB. The number of rows that the
+/// statement has changed shows its result: one if it took effect, none if it did not.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SqlStatement {
@@ -29,7 +29,7 @@ pub struct SqlStatement {
 pub enum SqlValue {
     /// A number: `BIGINT`, in SQLite `INTEGER`.
     Int(i64),
-    /// A truth value: `BOOLEAN`. Drivers of SQLite that know none take 0 and 1.
+    /// A truth value: `BOOLEAN`. For an SQLite driver without truth values, bind 0 and 1.
     Bool(bool),
     /// A text or `NULL`: `TEXT`.
     Text(Option<String>),
@@ -38,13 +38,13 @@ pub enum SqlValue {
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// Returns the statement that settles a claim, to be executed by a driver of the application's own in a transaction of
-    /// its own, as the last step before the commit.
+    /// Returns the statement that settles a claim, to be executed by a driver of the application's own in a transaction
+    /// of its own, as the last step before the commit.
     ///
-    /// It is [`settle_in`](Self::settle_in) for those who use another database crate than `sqlx` 0.9. If it changes one
-    /// row, commit: the effect and the record are there together. If it changes none, roll back: the claim was lost to
-    /// another request, or the record is settled already. The layer finds the record settled by its own claim and leaves
-    /// it so.
+    /// It is the equivalent of [`settle_in`](Self::settle_in) for database crates other than `sqlx` 0.9. If it changes
+    /// one row, commit: the effect and the record are committed together. If it changes none, roll back: the claim was
+    /// lost to another request, or the record is settled already. After the commit, the layer finds the record settled
+    /// by its own claim and leaves it so.
     ///
     /// ```
     /// use tower_idempotency::{Operation, Payload, PostgresStore, store::{SqlStatement, SqlValue}};
@@ -61,17 +61,17 @@ impl<D: Driver> SqlStore<D> {
         SqlStatement::new(&self.shared.statements.settle, &values)
     }
 
-    /// Returns the statement that claims a key, to be executed by a driver of the application's own as the first step of
-    /// its own transaction; [`settle_statement`](Self::settle_statement) is the last one.
+    /// Returns the statement that claims a key, to be executed by a driver of the application's own as the first step
+    /// of its own transaction; [`settle_statement`](Self::settle_statement) is the last one.
     ///
     /// If it changes one row, the key is claimed, and nobody else sees that before the commit. If it changes none, roll
-    /// back and ask the store: the record is settled ([`inspect`](crate::store::StoreAdmin::inspect) has the answer), or
-    /// another transaction holds the key. It waits for nobody on PostgreSQL and MariaDB, where another transaction that
-    /// holds the key is error 1205 instead; on SQLite begin the transaction with `BEGIN IMMEDIATE`.
+    /// back and ask the store: the record is settled ([`inspect`](crate::store::StoreAdmin::inspect) has the answer),
+    /// or another transaction holds the key. On PostgreSQL and MariaDB the statement does not wait for a lock; on
+    /// MariaDB it fails with error 1205 if another transaction holds the key. On SQLite begin the transaction with
+    /// `BEGIN IMMEDIATE`.
     ///
-    /// It claims free keys and no others: a record that an earlier attempt has left released or lapsed is claimed by
-    /// [`Store::claim`](crate::store::Store::claim). On MariaDB a record that has expired is in the way until it is
-    /// purged.
+    /// It claims only free keys: a record that an earlier attempt has left released or lapsed is claimed by
+    /// [`Store::claim`](crate::store::Store::claim). On MariaDB an expired record blocks the key until it is purged.
     #[must_use]
     pub fn claim_statement(&self, key: &RecordKey, claim: &Claim) -> SqlStatement {
         let id = self.space.id(key);
@@ -101,7 +101,7 @@ impl SqlValue {
     }
 }
 
-/// Shows neither keys nor answers.
+/// Omits keys and answers.
 impl fmt::Debug for SqlValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

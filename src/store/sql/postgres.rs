@@ -29,12 +29,13 @@ use super::{
 /// # }
 /// ```
 ///
-/// A claim is one statement: it inserts where nothing is and reads what is there, and writes nothing where something is.
-/// One of a key that this process has met lately only reads, which takes half as long. Claiming a record that has lapsed,
-/// has expired or was released takes a second statement, and so may a race, and a key that was met and is gone.
+/// A claim is one statement: it inserts the record if there is none, and otherwise reads the existing one and writes
+/// nothing. A claim of a key that this process has seen recently only reads, which takes half as long. A second
+/// statement is needed if the record has lapsed, has expired or was released; it may also be needed in a race, or if a
+/// key that was seen recently is gone.
 ///
-/// A replica takes no claims; point the store at the primary. A failover to a replica that lags loses the records of the
-/// last moments, unless replication is synchronous.
+/// A replica accepts no claims; connect the store to the primary. A failover to a replica that lags loses the records
+/// of the last moments, unless replication is synchronous.
 pub type PostgresStore = SqlStore<Postgres>;
 
 impl SqlStore<Postgres> {
@@ -47,7 +48,8 @@ impl SqlStore<Postgres> {
 impl Driver for Postgres {
     const SCHEMES: &'static [&'static str] = &["postgres", "postgresql"];
     const DIALECT: Dialect = Dialect {
-        // `now()` would be when the transaction began. The parentheses have it asked once, not for each row.
+        // `now()` would be the start of the transaction. Because of the parentheses the clock is read once, not for
+        // each row.
         now: "(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
         quote: '"',
         placeholder: |number| format!("${number}"),
@@ -62,7 +64,7 @@ impl Driver for Postgres {
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = true;
     const RESET: Option<&'static str> = None;
-    // As much as the server reads of one message, less the rest of the statement.
+    // The longest message that the server reads, less the rest of the statement.
     const MOST_BYTES: u64 = (1 << 30) - (1 << 20);
     const PACKET_LIMIT: Option<&'static str> = None;
 
@@ -75,7 +77,7 @@ impl Driver for Postgres {
     }
 
     fn begin_text(idle: Duration) -> String {
-        // The first notices within a query that this process is gone, the second without one.
+        // The first setting notices during a query that this process is gone, the second while no query runs.
         format!(
             "BEGIN; SET LOCAL client_connection_check_interval = 500; \
              SET LOCAL idle_in_transaction_session_timeout = {}",
@@ -96,14 +98,14 @@ impl Driver for Postgres {
     fn change_text(table: &str, missing: &Missing) -> String {
         match missing {
             Missing::Table(text) => text.clone(),
-            // Those behind wait for no longer than this, and the next try comes later.
+            // Sessions that queue behind this lock wait no longer than this; the next try comes later.
             Missing::Columns(columns) => {
                 let columns: Vec<_> =
                     columns.iter().map(|column| format!("ADD COLUMN IF NOT EXISTS {column}")).collect();
                 let columns = columns.join(", ");
                 format!("BEGIN; SET LOCAL lock_timeout = 20; ALTER TABLE {table} {columns}; COMMIT")
             }
-            // It waits for those who write, and they do not wait for it.
+            // It waits for writers, but writers do not wait for it.
             Missing::Index { name, over } => {
                 format!("CREATE INDEX CONCURRENTLY IF NOT EXISTS \"{name}\" ON {table} {over}")
             }
@@ -111,7 +113,7 @@ impl Driver for Postgres {
     }
 
     fn purging_turn(number: i64) -> Option<Turn> {
-        // A lock of a transaction ends with it, also behind a proxy that shares out sessions.
+        // A transaction's lock ends with the transaction, even behind a proxy that shares sessions.
         Some(Turn {
             begin: Some("BEGIN"),
             take: format!("SELECT pg_try_advisory_xact_lock({number})::int::bigint"),
@@ -125,7 +127,7 @@ impl Driver for Postgres {
         let code = error.code().unwrap_or_default();
         let (kind, message) = match &*code {
             "40001" | "40P01" => return Refusal::Victim,
-            // Ended by an operator, by a crash of another session, for idleness.
+            // Ended by an operator, by a crash of another session, or for being idle.
             "57P01" | "57P02" | "57P05" | "25P03" => return Refusal::Cut,
             "25006" => (Unavailable, "this server is a replica and takes no writes"),
             "57P03" => (Unavailable, "the server is starting or stopping"),

@@ -23,13 +23,13 @@ use super::{
     waiting::jitter,
 };
 
-/// How many records one round removes before it pauses.
+/// How many records one round removes before a pause.
 const AT_ONCE: usize = 1000;
 
-/// The pause between two rounds if there is more, so that a large backlog does not crowd out requests.
+/// The pause between two rounds if there are more records, so that a large backlog does not crowd out requests.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Whether and how often a store removes what has expired, once it is used.
+/// Whether and how often a store removes expired records, once it is used.
 pub(super) struct Purging {
     every: Option<Duration>,
     began: AtomicBool,
@@ -44,16 +44,16 @@ impl Purging {
 /// How a process takes its turn at purging a table, so that one of many purges at a time.
 #[derive(Debug)]
 pub struct Turn {
-    /// What begins it.
+    /// The statement that begins it.
     pub(super) begin: Option<&'static str>,
-    /// Reads 1 if it is this one's turn.
+    /// The query that returns 1 if it is this process's turn.
     pub(super) take: String,
-    /// What ends it.
+    /// The statement that ends it.
     pub(super) end: String,
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// Begins to purge in the background, unless that has begun or is off.
+    /// Begins to purge in the background, unless that has begun already or is switched off.
     pub(super) fn begin_purging(&self) {
         let Purging { every: Some(every), began } = &self.shared.purging else { return };
         if !began.load(Relaxed) && !began.swap(true, Relaxed) {
@@ -61,7 +61,7 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
-    /// Removes what has expired, if it is this process' turn; says whether there may be more.
+    /// Removes expired records, if it is this process's turn; returns whether there may be more.
     async fn purge_in_turn(&self) -> Result<bool, StoreError> {
         let failed = |error| CommandError::Failed(error).into_error::<D>(false);
         let Shared { pool, held, writing, .. } = &*self.shared;
@@ -92,7 +92,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(more)
     }
 
-    /// Removes a round's worth; says whether it was as much as that.
+    /// Removes the records of one round; returns whether the round was full.
     async fn sweep(&self, connection: &mut D::Connection) -> sqlx::Result<bool> {
         let statements = &self.shared.statements;
         let mut removed = 0;
@@ -111,7 +111,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(true)
     }
 
-    /// Removes up to `limit` records that have expired, whoever else does so.
+    /// Removes up to `limit` expired records, without waiting for a turn.
     pub(super) async fn remove_expired(&self, limit: usize) -> Result<u64, StoreError> {
         let statements = &self.shared.statements;
         let mut removed = 0;
@@ -148,7 +148,7 @@ async fn keep_purging<D: Driver>(shared: Weak<Shared<D>>, every: Duration) {
     }
 }
 
-/// A connection that is closed when it is dropped.
+/// A connection that is closed when this is dropped.
 struct Closing<D: Driver>(Option<PoolConnection<D>>);
 
 impl<D: Driver> Drop for Closing<D> {
@@ -159,7 +159,7 @@ impl<D: Driver> Drop for Closing<D> {
     }
 }
 
-/// The ids that were found, in an order in which two that purge at once lock them alike.
+/// Returns the ids that were found, sorted, so that two concurrent purges lock them in the same order.
 fn ids_of<D: Driver>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
     let ids: sqlx::Result<Vec<_>> = rows.iter().map(|row| D::bytes(row, 0)).collect();
     let mut ids: Vec<_> = ids?.into_iter().flatten().collect();
@@ -167,7 +167,7 @@ fn ids_of<D: Driver>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
     Ok(ids)
 }
 
-/// A batch is of one length, however few there are.
+/// Returns the values of a batch, which always has the same length.
 fn batch(ids: &[Vec<u8>]) -> Vec<Value<'_>> {
     ids.iter().chain(ids.last().into_iter().flat_map(repeat)).take(BATCH).map(|id| bytes(id)).collect()
 }

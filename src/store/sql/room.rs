@@ -11,11 +11,12 @@ use tokio::{
 
 use crate::value::StoreErrorKind;
 
-/// Where those who wait in this process are found by the ends of claims in this process. They share one look at a time.
+/// The waiters of this process, by record, so that a claim that ends in this process finds them. Waiters of one record
+/// share one read at a time.
 #[derive(Default)]
 pub(super) struct Room(Mutex<HashMap<Vec<u8>, Arc<Watched>>>);
 
-/// A record that somebody waits for.
+/// A record that has waiters.
 #[derive(Default)]
 pub(super) struct Watched {
     waiting: Mutex<Waiting>,
@@ -26,36 +27,36 @@ pub(super) struct Watched {
 #[derive(Default)]
 struct Waiting {
     count: usize,
-    /// Somebody looks at the record.
+    /// Whether a waiter is reading the record.
     looked_at: bool,
-    /// How many looks have begun.
+    /// How many reads have begun.
     looks: u64,
-    /// Somebody has come since the last look began, and waits for one that begins later.
+    /// Whether a waiter has come since the last read began, and waits for a later one.
     newcomers: bool,
 }
 
 /// What is known of a record.
 #[derive(Clone, Default)]
 struct News {
-    /// The look that has found it.
+    /// The number of the read that has found it.
     look: u64,
     found: Option<Found>,
-    /// How often this process has ended a claim meanwhile.
+    /// How often this process has ended a claim in the meantime.
     ends: u64,
 }
 
-/// What a look has found.
+/// The result of a read.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The claim of this claimant runs.
+    /// The claim of this claimant is running.
     Running(Vec<u8>),
-    /// No claim runs, or one has just been ended by this process.
+    /// No claim is running, or this process has just ended one.
     Ended,
     Failed(StoreErrorKind, String),
 }
 
 impl Room {
-    /// Wakes all who wait for a record whose claim has ended here.
+    /// Wakes all waiters of a record whose claim has ended in this process.
     pub(super) fn wake(&self, id: &[u8]) {
         let watched = self.lock().get(id).map(Arc::clone);
         if let Some(watched) = watched {
@@ -63,7 +64,7 @@ impl Room {
         }
     }
 
-    /// Waits for the end of a claim in this process, for `within` at most.
+    /// Waits for the end of a claim in this process, for at most `within`.
     pub(super) async fn wait(&self, id: &[u8], within: Duration) {
         let mut place = self.enter(id);
         let ended = async {
@@ -93,7 +94,7 @@ impl Room {
 }
 
 impl Watched {
-    /// Begins a look, if anybody waits; says whether there are newcomers.
+    /// Begins a read, if there are waiters; returns whether there are newcomers.
     pub(super) fn begin(&self) -> Option<bool> {
         let mut waiting = self.lock();
         if waiting.count == 0 {
@@ -103,7 +104,7 @@ impl Watched {
         Some(std::mem::take(&mut waiting.newcomers))
     }
 
-    /// Tells what the look that was begun last has found. If nothing is new, only newcomers need to hear of it.
+    /// Publishes the result of the read that was begun last. If nothing is new, only newcomers need to be notified.
     pub(super) fn end(&self, found: Found, newcomers: bool) {
         let look = self.lock().looks;
         let found = Some(found);
@@ -115,7 +116,7 @@ impl Watched {
         });
     }
 
-    /// Resolves when the last one leaves.
+    /// Resolves once the last waiter has left.
     pub(super) async fn left(&self) {
         self.left.notified().await;
     }
@@ -125,19 +126,19 @@ impl Watched {
     }
 }
 
-/// A place among those who wait, given up when it is dropped.
+/// A waiter's registration, removed when it is dropped.
 pub(super) struct Place<'a> {
     room: &'a Room,
     id: Vec<u8>,
     watched: Arc<Watched>,
     news: watch::Receiver<News>,
-    /// What looks up to this one have found is older than this place.
+    /// The results of reads up to this number are older than this registration.
     after: u64,
     ends: u64,
 }
 
 impl Place<'_> {
-    /// Whether nobody looks at the record yet. Who asks first has to.
+    /// Returns whether the record is not being read yet. The first caller has to read it.
     pub(super) fn is_first(&self) -> bool {
         !std::mem::replace(&mut self.watched.lock().looked_at, true)
     }
@@ -146,7 +147,7 @@ impl Place<'_> {
         &self.watched
     }
 
-    /// What has become known since this place was taken.
+    /// Returns what has become known since this registration.
     pub(super) fn news(&mut self) -> Option<Found> {
         let news = self.news.borrow_and_update();
         if news.ends != self.ends {
@@ -155,9 +156,9 @@ impl Place<'_> {
         if news.look > self.after { news.found.clone() } else { None }
     }
 
-    /// Resolves when more is known.
+    /// Resolves once more is known.
     pub(super) async fn changed(&mut self) {
-        // The sender is in `watched`, so it is there for as long as this place is.
+        // The sender is in `watched`, so it exists as long as this registration.
         let _ = self.news.changed().await;
     }
 }

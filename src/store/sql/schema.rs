@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-/// What a schema's text creates: a table, its columns, its indexes. The texts are written one column a line.
+/// What a schema's text creates: a table, its columns, its indexes. The texts have one column a line.
 pub(super) struct Schema {
     text: String,
     columns: Vec<Part>,
@@ -10,14 +10,14 @@ pub(super) struct Schema {
 /// A column or an index.
 struct Part {
     name: String,
-    /// A column as it stands in the text, the columns that an index is over.
+    /// A column as it is in the text, or the columns of an index.
     definition: String,
 }
 
-/// What is to be created next.
+/// The part to be created next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The table with everything that belongs to it.
+    /// The table with all its parts.
     Table(String),
     /// These columns, in one step.
     Columns(Vec<String>),
@@ -35,7 +35,7 @@ impl Schema {
         let (mut columns, mut indexes) = (Vec::new(), Vec::new());
         for line in text.lines() {
             let line = line.trim_end_matches([',', ';']);
-            // PostgreSQL and SQLite create an index by a statement, MariaDB within the table.
+            // PostgreSQL and SQLite create an index with a statement of its own, MariaDB within the table.
             if let Some(index) = line.strip_prefix("CREATE INDEX IF NOT EXISTS ").or(line.strip_prefix("    KEY ")) {
                 indexes.extend(Part::index(index));
             } else if let Some(column) = line.strip_prefix("    ") {
@@ -45,8 +45,8 @@ impl Schema {
         Self { text: text.to_owned(), columns, indexes }
     }
 
-    /// What to create next, if anything is missing; an error is the name of a column that no table can be given that has
-    /// rows already.
+    /// Returns what to create next, if anything is missing. The error is the name of a column that cannot be added to a
+    /// table with rows.
     pub(super) fn missing(
         &self,
         columns: &HashSet<String>,
@@ -79,7 +79,7 @@ impl Part {
         Some(Self { name: name.trim_matches(['"', '`']).to_owned(), definition: over })
     }
 
-    /// Older processes write rows without it.
+    /// Returns whether the part can be added: older processes write rows without it.
     fn can_be_added(&self) -> bool {
         !self.definition.contains("NOT NULL") || self.definition.contains("DEFAULT")
     }

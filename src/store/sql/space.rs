@@ -1,16 +1,16 @@
 use crate::value::{Digest, RecordKey};
 
-/// Stands in front of the digest of a namespace. The first byte of a record key is less than 16.
+/// The byte before the digest of a namespace. The first byte of a record key is less than 16.
 const MARK: u8 = 0xff;
 const RECORDS_END: u8 = 16;
 
-/// As much as the column takes.
+/// The length of the column.
 const READABLE_BYTES: usize = 255;
 
-/// A namespace: what the ids of its records begin with, and its name for those who look.
+/// A namespace: the prefix of its records' ids, and its readable name.
 ///
-/// An id is that beginning and the record key. The beginning is nothing, or a mark and the digest of the names that led
-/// here, so that ids are bounded and no choice of names makes two namespaces meet.
+/// An id is the prefix and the record key. The prefix is empty, or a mark and the digest of the path of names, so that
+/// ids are bounded and no choice of names makes two namespaces collide.
 #[derive(Clone, Default)]
 pub(super) struct Space {
     prefix: Box<[u8]>,
@@ -37,17 +37,17 @@ impl Space {
         &self.text
     }
 
-    /// The id of a record.
+    /// Returns the id of a record.
     pub(super) fn id(&self, key: &RecordKey) -> Vec<u8> {
         [&self.prefix, key.as_bytes()].concat()
     }
 
-    /// The key of a record of this namespace.
+    /// Returns the key of a record of this namespace.
     pub(super) fn key(&self, id: &[u8]) -> Option<RecordKey> {
         RecordKey::from_bytes(id.strip_prefix(&*self.prefix)?)
     }
 
-    /// What lies before and behind all ids of this namespace, and no other's.
+    /// Returns bounds between which all ids of this namespace lie, and no others.
     pub(super) fn bounds(&self) -> [Vec<u8>; 2] {
         [self.prefix.to_vec(), [&self.prefix, &[RECORDS_END][..]].concat()]
     }

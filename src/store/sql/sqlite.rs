@@ -38,55 +38,56 @@ use super::{
 /// # }
 /// ```
 ///
-/// Several processes of one host may share the file; a file on a network's share is not for SQLite. The clock is the
+/// Several processes of one host may share the file; SQLite does not work on a network file system. The clock is the
 /// host's, and so the same for all of them.
 ///
 /// # One writer
 ///
-/// SQLite has one writer at a time. Within a process those who write take turns. Where another process keeps the file
-/// locked past the [busy timeout](SqlStoreBuilder::busy_timeout), a verb fails as
-/// [`Unavailable`](crate::StoreErrorKind::Unavailable), which layers answer with 503. A replay only reads, and waits for
-/// no writer.
+/// SQLite has one writer at a time. Writers of one process take turns. If another process keeps the file locked past
+/// the [busy timeout](SqlStoreBuilder::busy_timeout), a call fails with
+/// [`Unavailable`](crate::StoreErrorKind::Unavailable), which layers answer with 503. A replay only reads, and waits
+/// for no writer.
 ///
 /// # Who may read the file
 ///
 /// A file that the store creates can be read and written by its owner only (mode 600), and so can the files that SQLite
-/// puts beside it. A file that is there already keeps its mode.
+/// creates next to it. An existing file keeps its mode.
 ///
 /// # Durability
 ///
-/// A file that the store opens itself has a write-ahead log, and what was said to be done is on the disk
-/// (`synchronous = FULL`). With a [pool of the application's](SqlStore::new) both are the application's to choose: a pool
-/// should have `journal_mode = WAL`, and with `synchronous = NORMAL` the last records are lost when the power fails.
+/// A file that the store opens itself has a write-ahead log, and a call returns once its change is on the disk
+/// (`synchronous = FULL`). With a [pool of the application's](SqlStore::new) the application chooses both: a pool
+/// should have `journal_mode = WAL`, and with `synchronous = NORMAL` the last records are lost if the power fails.
 pub type SqliteStore = SqlStore<Sqlite>;
 
 impl SqlStore<Sqlite> {
-    /// Opens a file, or creates it.
+    /// Opens a file, or creates it if there is none.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::builder().open(path).await
     }
 
-    /// Opens the file of a URL, such as `sqlite://records.db`, or creates it; see [`SqlStoreBuilder::connect`].
+    /// Opens the file of a URL, such as `sqlite://records.db`, or creates it if there is none; see
+    /// [`SqlStoreBuilder::connect`].
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::builder().connect(url).await
     }
 }
 
 impl SqlStoreBuilder<Sqlite> {
-    /// How long a verb waits for a file that another process keeps locked. Default: two seconds.
+    /// Sets how long a call waits for a file that another process keeps locked. Default: two seconds.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// Opens a file, or creates it.
+    /// Opens a file, or creates it if there is none.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
         let options = Sqlite::configure(SqliteConnectOptions::new().filename(path), "", self.busy_timeout)?;
         self.open_with(options).await
     }
 }
 
-/// Refuses memory, in which each connection would have records of its own.
+/// Refuses a database in memory, in which each connection would have records of its own.
 fn check_place(place: &str) -> Result<(), StoreError> {
     if place.contains(":memory:") || place.contains("mode=memory") || place.contains("sqlx-in-memory") {
         let message = "SQLite: records are kept in a file; for memory there is `MemoryStore`";
@@ -95,8 +96,8 @@ fn check_place(place: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Creates a file, if there is none, that only its owner can read. SQLite gives those beside it the same mode, and tells
-/// what is wrong if this fails.
+/// Creates a file that only its owner can read, if there is none. SQLite gives the files next to it the same mode, and
+/// reports the error if this fails.
 fn create_private(path: &Path) {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -175,8 +176,8 @@ impl Driver for Sqlite {
 
         let code: i32 = error.code().and_then(|code| code.parse().ok()).unwrap_or(0);
         let (kind, message) = match (code, code & 0xff) {
-            // A recovery, a snapshot that is too old, a table lock of a shared cache: no waiting helps with them, and
-            // the next try does not find them.
+            // A recovery, a snapshot that is too old, a table lock of a shared cache: waiting does not help with them,
+            // and the next try does not meet them.
             (261 | 517 | 262, _) | (_, 6) => return Refusal::Victim,
             (_, 5) => (Unavailable, "another writer keeps the file locked (busy timeout)"),
             (_, 7) => (Unavailable, "out of memory"),

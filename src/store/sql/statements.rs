@@ -4,28 +4,28 @@ use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use super::table::Table;
 
-/// How many records one statement removes. A number that does not change keeps it one prepared statement.
+/// How many records one statement removes. The number is constant, so that there is one prepared statement.
 pub(super) const BATCH: usize = 50;
 
-/// What every statement that reads a record reads of it, in this order; see `stored.rs`.
+/// The columns that every statement that reads a record returns, in this order; see `stored.rs`.
 const RECORD: &str = "{now}, state, claimant, attempt, fingerprint, caller, at_most_once, takeover, created_ms, \
                       changed_ms, lease_ends_ms, expires_ms, purpose, principal, payload, version, secret, \
                       origin_caller, origin_secret, caller_is_new, trace";
 
-/// What the texts of a database are written in.
+/// The dialect of a database's texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// Its clock: milliseconds since 1970.
+    /// The expression for its clock: milliseconds since 1970.
     pub(super) now: &'static str,
     pub(super) quote: char,
-    /// The placeholder of a value, by its number.
+    /// Returns the placeholder of a value, by its number.
     pub(super) placeholder: fn(usize) -> String,
-    /// Makes a statement that claims one that does not wait for a lock, for use in a transaction of the work.
+    /// Changes a claiming statement so that it does not wait for a lock, for use in a transaction of the work.
     pub(super) enter: fn(&str) -> String,
 }
 
 impl Dialect {
-    /// Puts into a text what stands in braces.
+    /// Replaces what is in braces in a text.
     pub(super) fn fill(&self, text: &str, table: &Table) -> String {
         let batch: Vec<_> = (1..=BATCH).map(self.placeholder).collect();
         text.trim_end()
@@ -37,17 +37,17 @@ impl Dialect {
     }
 }
 
-/// A statement, and whether it gives rows or a number of rows.
+/// A statement, and whether it returns rows or a number of rows.
 #[derive(Clone, Debug)]
 pub struct Statement {
     pub(super) sql: SqlStr,
     pub(super) reads: bool,
 }
 
-/// Writes out the table of statements: a name, what it gives, a file in each database's folder.
+/// Declares the statements: a name, what it returns, and a file in each database's folder.
 macro_rules! statements {
     ($($name:ident: $kind:ident,)*) => {
-        /// The texts of a database, as they stand in its files.
+        /// The texts of a database, as they are in its files.
         #[derive(Clone, Copy, Debug)]
         pub struct Texts {
             pub(super) schema: &'static str,
@@ -79,7 +79,7 @@ macro_rules! statements {
     };
     (@reads, $text:expr) => { true };
     (@writes, $text:expr) => { false };
-    // PostgreSQL claims and reads in one.
+    // PostgreSQL claims and reads in one statement.
     (@either, $text:expr) => { $text.contains("{record}") };
 }
 
@@ -119,7 +119,7 @@ statements! {
     stats: reads,
 }
 
-/// The files of a folder.
+/// Includes the files of a folder.
 macro_rules! texts {
     ($folder:literal) => {
         texts!($folder: claim, look, begin, take, renew, settle, settle_as, release, release_as, undo_first, undo, claim_in,

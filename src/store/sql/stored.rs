@@ -6,25 +6,25 @@ use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record,
 
 use super::driver::Driver;
 
-/// The layout of what this version writes. A row of a later one is never matched and never changed.
+/// The layout that this version writes. A row of a later layout is never matched and never changed.
 const VERSION: i64 = 1;
 
-/// The columns behind those of every record.
+/// The position of the columns after those of every record.
 const NOTE: usize = 21;
 pub(super) const ID: usize = NOTE + 1;
 
 /// A record as it was read.
 pub(super) struct Stored {
-    /// The database's clock when it was read; not before the record's last change.
+    /// The database's clock at the time of the read; not before the record's last change.
     pub(super) now: i64,
     pub(super) lease_ends: i64,
     pub(super) expires: i64,
     record: Record,
 }
 
-/// What a row is.
+/// The meaning of a row.
 pub(super) enum Row {
-    /// No record: there was none, and the claim's has been inserted.
+    /// There was no record, and the claim's has been inserted.
     Fresh,
     Record(Box<Stored>),
     /// A record of a later version of this crate.
@@ -33,7 +33,7 @@ pub(super) enum Row {
 }
 
 impl Row {
-    /// Reads what [`RECORD`](super::statements) says, and the note behind it.
+    /// Reads the columns of [`RECORD`](super::statements), and the note after them.
     pub(super) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
         let Some(state) = D::text(row, 1)? else { return Ok(Self::Fresh) };
         let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or(0));
@@ -51,7 +51,7 @@ impl Row {
             return Ok(Self::Torn);
         };
         let (changed, lease_ends, expires) = (int(9)?, int(10)?, int(11)?);
-        // A statement may have asked for the time before it saw a change that was made a moment later.
+        // A statement may have read the clock before it saw a change that was made a moment later.
         let now = int(0)?.max(changed);
         let attempt = u32::try_from(int(3)?).unwrap_or(u32::MAX);
         let binding = D::text(row, 12)?;
@@ -66,7 +66,7 @@ impl Row {
             origin: Origin::new(origin, number(int(18)?)),
             at_most_once: D::flag(row, 6)?.unwrap_or(true),
             takeover: D::flag(row, 7)?.unwrap_or(false),
-            // What changes a record while it runs is a renewal.
+            // While a record is running, only a renewal changes it.
             lease: running(lease_ends - changed),
             lease_left: running(lease_ends - now),
             lapsed_for: running(now - lease_ends),
@@ -96,7 +96,7 @@ impl Stored {
         self.record
     }
 
-    /// What decides about a claim, at [`now`](Self::now).
+    /// Returns what decides about a claim, at [`now`](Self::now).
     pub(super) fn head(&self) -> Head<'_> {
         let Record { state, claimant, attempt, fingerprint, caller, caller_is_new, .. } = self.record;
         let Record { secret, origin, at_most_once, takeover, .. } = self.record;
@@ -116,7 +116,7 @@ impl Stored {
     }
 }
 
-/// The word for a state in the column `state`.
+/// Returns the word for a state in the column `state`.
 pub(super) fn word(state: State) -> &'static str {
     match state {
         State::Issued => "issued",

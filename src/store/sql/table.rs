@@ -2,10 +2,10 @@ use std::fmt;
 
 use crate::value::{Digest, StoreError, StoreErrorKind};
 
-/// Room for the names of what belongs to a table, within the 63 bytes that PostgreSQL has for a name.
+/// Leaves room for the names of a table's parts, within the 63 bytes that PostgreSQL allows for a name.
 const MAX_BYTES: usize = 48;
 
-/// The name of the table that records are kept in; checked, since it becomes part of every statement.
+/// The name of the table of records; it is checked, since it becomes part of every statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     schema: Option<Box<str>>,
@@ -13,7 +13,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes `name` or `schema.name`.
+    /// Creates it from `name` or `schema.name`.
     pub(super) fn new(name: &str) -> Result<Self, StoreError> {
         let (schema, name) = match name.split_once('.') {
             Some((schema, name)) => (Some(schema), name),
@@ -27,7 +27,7 @@ impl Table {
         Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect())
     }
 
-    /// One whose name is written in this crate.
+    /// Creates one whose name is a constant of this crate.
     pub(super) fn named(name: &'static str) -> Self {
         Self { schema: None, name: name.into() }
     }
@@ -42,7 +42,7 @@ impl Table {
         &self.name
     }
 
-    /// The name as it stands in statements, in quotes: it may be a word of SQL.
+    /// Returns the name for statements, in quotes: it may be a keyword of SQL.
     pub(super) fn quoted(&self, quote: char) -> String {
         match &self.schema {
             Some(schema) => format!("{quote}{schema}{quote}.{quote}{}{quote}", self.name),
@@ -50,8 +50,9 @@ impl Table {
         }
     }
 
-    /// The number of the lock on a record, where locks have numbers. It keeps clear of numbers that an application may
-    /// use as well as a hash can; where two meet, one of them hears that the other runs.
+    /// Returns the number of the lock on a record, if locks have numbers. A hash makes it unlikely that an application
+    /// uses the same number. If two keys have the same number, a claim of one is answered as running while the other
+    /// runs.
     pub(super) fn lock(&self, id: &[u8]) -> i64 {
         let mut digest = Digest::new();
         digest.part(b"tower-idempotency");
@@ -64,7 +65,7 @@ impl Table {
         format!("{quote}{}_due{quote}", self.name)
     }
 
-    /// A second index, by key.
+    /// Returns the name of a second index, by key.
     pub(super) fn key_index(&self, quote: char) -> String {
         format!("{quote}{}_key{quote}", self.name)
     }
@@ -85,7 +86,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Letters, digits and underscores, at most so many, with no digit in front.
+/// Returns whether a name consists of at most `most` letters, digits and underscores and does not begin with a digit.
 pub(crate) const fn is_identifier(name: &str, most: usize) -> bool {
     let bytes = name.as_bytes();
     let mut at = 0;

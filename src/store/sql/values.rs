@@ -11,10 +11,10 @@ use super::{
     stored::{Stored, word},
 };
 
-/// Longer times are cut to this: four thousand years.
+/// Longer times are reduced to this: four thousand years.
 const FOREVER: i64 = 1 << 47;
 
-/// What a claim leaves in a record to know it by, as it is bound to a statement.
+/// What a claim leaves in a record to identify it, as it is bound to a statement.
 pub(super) struct Marks {
     claimant: [u8; 16],
     /// The scheme and the digest.
@@ -27,7 +27,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Those of a claim that was granted so.
+    /// Creates the marks of a granted claim.
     pub(super) fn of(claim: &Claim, granted: Granted) -> Self {
         Self {
             claimant: claim.claimant.to_bytes(),
@@ -40,7 +40,7 @@ impl Marks {
         }
     }
 
-    /// Those of a token that nobody has claimed.
+    /// Creates the marks of a token that nobody has claimed.
     pub(super) fn nobody() -> Self {
         Self {
             claimant: Claimant::NONE.to_bytes(),
@@ -72,12 +72,12 @@ pub(super) fn bytes(bytes: &[u8]) -> Value<'_> {
     Value::Bytes(Some(bytes))
 }
 
-/// A time from now on, in milliseconds.
+/// Returns a duration from now on, in milliseconds.
 pub(super) fn time(duration: Duration) -> Value<'static> {
     Value::Int(millis(duration))
 }
 
-/// Lease and life of a running record.
+/// Returns lease and life of a running record.
 pub(super) fn lease_and_life(claim: &Claim) -> [Value<'static>; 2] {
     [time(claim.lease), time(claim.lease.max(claim.horizon))]
 }
@@ -86,19 +86,19 @@ pub(super) fn note(claim: &Claim) -> Value<'_> {
     Value::Bytes(Some(&*claim.note).filter(|note| !note.is_empty()))
 }
 
-/// The columns by which a record is found, by the store and by those who look.
+/// Returns the columns by which the store and operators find a record.
 pub(super) fn names<'a>(space: &'a Space, id: &'a [u8], key: &'a RecordKey) -> [Value<'a>; 5] {
     let text = |text| Value::Text(Some(text));
     [bytes(id), text(space.text()), text(key.route()), Value::Text(key.scope()), text(key.key())]
 }
 
-/// What puts a claim in the place of a record that has expired.
+/// Returns the values that replace an expired record by a claim.
 pub(super) fn over_expired<'a>(id: &'a [u8], claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
     let once = [Value::Flag(claim.at_most_once)];
     [&marks.values()[..], &once, &lease_and_life(claim), &[note(claim), bytes(id)]].concat()
 }
 
-/// What makes a record the claim's, if it is still as it was seen.
+/// Returns the values that assign a record to the claim, if it is still as it was seen.
 pub(super) fn taken<'a>(
     id: &'a [u8],
     claim: &'a Claim,

@@ -12,12 +12,12 @@ use super::{
     values::bytes,
 };
 
-/// How soon a record is looked at for the second time; each further look comes later, up to the longest pause.
+/// The pause before a record is read for the second time; each further pause is longer, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(30);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The longest pause while others come, who wait for their first look. All who wait for a record in a process share its
-/// looks, so this bounds them to ten a second, the first second with its shorter pauses included.
+/// The longest pause while newcomers wait for their first read. All waiters of a record in a process share its reads,
+/// so this bounds them to ten a second, including the first second with its shorter pauses.
 const NEWCOMERS_PAUSE: Duration = Duration::from_millis(125);
 
 impl<D: Driver> SqlStore<D> {
@@ -31,7 +31,7 @@ impl<D: Driver> SqlStore<D> {
         timeout(within, until_ended(&mut place, holder)).await.unwrap_or(Ok(()))
     }
 
-    /// Looks at a record until nobody waits for it any more.
+    /// Reads a record again and again until it has no waiters any more.
     async fn look_for_all(&self, id: &[u8], watched: &Watched) {
         let mut pause = FIRST_PAUSE;
         while let Some(newcomers) = watched.begin() {
@@ -45,7 +45,7 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
-    /// Whose claim runs.
+    /// Returns whose claim is running.
     async fn holder(&self, id: &[u8]) -> Found {
         let read = async {
             let rows = self.rows(&self.shared.statements.runs, &[bytes(id)]).await?;
@@ -72,7 +72,7 @@ async fn until_ended(place: &mut Place<'_>, holder: Claimant) -> Result<(), Stor
     }
 }
 
-/// Between a half and the whole of `time`, so that many who wait do not come back at once.
+/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
 pub(super) fn jitter(time: Duration) -> Duration {
     let [random, ..] = Claimant::random().to_bytes();
     time / 2 + time * u32::from(random) / 512

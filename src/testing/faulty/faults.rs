@@ -10,12 +10,12 @@ use crate::{StoreError, StoreErrorKind, StoreVerb};
 
 use super::gate::{Barrier, Gate};
 
-/// Scripts the faults of a [`FaultyStore`](super::FaultyStore), and counts its calls.
+/// A script of the faults of a [`FaultyStore`](super::FaultyStore), and a count of its calls.
 ///
-/// It is a handle: its clones steer the same store, and a test keeps one while a layer owns the store.
+/// It is a handle: its clones control the same store, and a test keeps one while a layer owns the store.
 ///
-/// Faults on one verb follow one another in the order in which they were scripted. One without an end lasts until it
-/// is [healed](Self::heal) or the next one on its verb is scripted.
+/// Faults on one verb follow one another in the order in which they were scripted. A fault without an end lasts until
+/// it is [healed](Self::heal) or the next one on its verb is scripted.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<Shared>);
 
@@ -33,7 +33,7 @@ struct Scripted {
     strike: Strike,
 }
 
-/// What befalls a call.
+/// The fault of one call.
 #[derive(Clone, Debug)]
 pub(super) struct Strike {
     pub(super) after_effect: bool,
@@ -52,12 +52,12 @@ const VERBS: [StoreVerb; 6] =
     [StoreVerb::Issue, StoreVerb::Claim, StoreVerb::Renew, StoreVerb::Settle, StoreVerb::Release, StoreVerb::Changed];
 
 impl Faults {
-    /// Begins a fault on a verb; it strikes every call until healed, unless it is told to end before.
+    /// Begins a fault on a verb. It strikes every call until healed, unless an end is set before.
     pub fn on(&self, verb: StoreVerb) -> Fault<'_> {
         Fault { faults: self, verbs: vec![verb], skip: 0, times: None, after_effect: false }
     }
 
-    /// Begins a fault on each of the verbs, as when the whole store is away.
+    /// Begins a fault on each of the verbs, as when the whole store is unreachable.
     ///
     /// Skips and times are counted for each verb by itself.
     pub fn on_all(&self) -> Fault<'_> {
@@ -69,7 +69,7 @@ impl Faults {
         self.script().clear();
     }
 
-    /// How often a verb was called, struck or not.
+    /// Returns how often a verb was called, struck or not.
     #[must_use]
     pub fn calls(&self, verb: StoreVerb) -> usize {
         self.0.calls.borrow().get(&verb).copied().unwrap_or(0)
@@ -82,7 +82,7 @@ impl Faults {
         let _ = calls.wait_for(|calls| calls.get(&verb).is_some_and(|&calls| calls >= times)).await;
     }
 
-    /// Counts a call, and says what befalls it.
+    /// Counts a call, and returns the fault that strikes it.
     pub(super) fn strike(&self, verb: StoreVerb) -> Option<Strike> {
         let struck = self.next(verb);
         self.0.calls.send_modify(|calls| *calls.entry(verb).or_default() += 1);
@@ -114,7 +114,7 @@ impl Faults {
 
 /// A fault that is being scripted; see [`Faults::on`].
 ///
-/// Say first when it strikes ([`once`](Self::once), [`times`](Self::times), [`skip`](Self::skip),
+/// First set when it strikes ([`once`](Self::once), [`times`](Self::times), [`skip`](Self::skip),
 /// [`after_effect`](Self::after_effect)), then what it does, which puts it into force.
 #[derive(Debug)]
 #[must_use = "it says when a fault strikes; `fail`, `hang`, `delay` or `hold` puts it into force"]
@@ -127,43 +127,43 @@ pub struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// It strikes one call.
+    /// Strikes one call.
     pub fn once(self) -> Self {
         self.times(1)
     }
 
-    /// It strikes this many calls.
+    /// Strikes this many calls.
     pub fn times(self, times: usize) -> Self {
         Self { times: Some(times), ..self }
     }
 
-    /// It lets this many calls through before the first that it strikes.
+    /// Lets this many calls through before the first that the fault strikes.
     pub fn skip(self, calls: usize) -> Self {
         Self { skip: calls, ..self }
     }
 
-    /// It strikes the answer and not the request: the store does what it was asked to, and the caller does not hear
-    /// of it, or late.
+    /// Strikes the answer and not the request: the store does what it was asked to, and the caller receives no answer,
+    /// or a late one.
     pub fn after_effect(self) -> Self {
         Self { after_effect: true, ..self }
     }
 
-    /// The call fails with an error of this kind.
+    /// Fails the call with an error of this kind.
     pub fn fail(self, kind: StoreErrorKind) {
         self.script(&Kind::Fail(kind));
     }
 
-    /// The call is never answered.
+    /// Never answers the call.
     pub fn hang(self) {
         self.script(&Kind::Hang);
     }
 
-    /// The call is answered after this time.
+    /// Answers the call after this time.
     pub fn delay(self, time: Duration) {
         self.script(&Kind::Delay(time));
     }
 
-    /// The call is answered once the gate is opened.
+    /// Answers the call once the gate is opened.
     pub fn hold(self) -> Gate {
         let (gate, barrier) = Gate::new();
         self.script(&Kind::Hold(barrier));
@@ -184,7 +184,7 @@ impl Fault<'_> {
 }
 
 impl Kind {
-    /// Lives through the fault.
+    /// Applies the fault.
     pub(super) async fn befall(self) -> Result<(), StoreError> {
         match self {
             Self::Fail(kind) => return Err(StoreError::new(kind, "a scripted fault")),

@@ -1,6 +1,6 @@
 use tokio::sync::watch;
 
-/// Holds calls until it is opened; see [`Fault::hold`](super::Fault::hold).
+/// A gate that holds calls until it is opened; see [`Fault::hold`](super::Fault::hold).
 ///
 /// A gate that is dropped is open, so that a test that fails does not hang.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Gate {
         (Self { open, arrived }, Barrier { open: opened, arrived: arrive })
     }
 
-    /// Lets through all calls that stand at the gate, and those still to come to it.
+    /// Lets through all calls that wait at the gate, and those still to come to it.
     pub fn open(&self) {
         self.open.send_replace(true);
     }
@@ -41,7 +41,7 @@ impl Gate {
 impl Barrier {
     pub(super) async fn pass(mut self) {
         self.arrived.send_modify(|arrived| *arrived += 1);
-        // An error says that the gate was dropped.
+        // An error means that the gate was dropped.
         let _ = self.open.wait_for(|&open| open).await;
     }
 }

@@ -14,7 +14,7 @@ use super::faults::Faults;
 
 /// A store with scripted faults, for tests of what routes do when their store fails.
 ///
-/// It passes calls on to the store within it until a test says otherwise, through [`faults`](Self::faults):
+/// It passes calls on to the inner store until a test scripts a fault, through [`faults`](Self::faults):
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,7 +50,7 @@ use super::faults::Faults;
 /// # }
 /// ```
 ///
-/// Calls can also come late, when a test says so, or never:
+/// Calls can also be answered late, when the test decides, or never:
 ///
 /// ```
 /// # use std::time::Duration;
@@ -86,7 +86,7 @@ use super::faults::Faults;
 /// # }
 /// ```
 ///
-/// The verbs of [`StoreAdmin`] are never struck, so that a test can look at what is there.
+/// The methods of [`StoreAdmin`] are never struck, so that a test can look at what is there.
 #[derive(Clone, Debug)]
 pub struct FaultyStore<S> {
     inner: S,
@@ -94,18 +94,18 @@ pub struct FaultyStore<S> {
 }
 
 impl<S> FaultyStore<S> {
-    /// Puts faults, none of them yet, before a store.
+    /// Creates a store without faults in front of `inner`.
     pub fn new(inner: S) -> Self {
         Self { inner, faults: Faults::default() }
     }
 
-    /// The handle that scripts the faults of this store and of its clones.
+    /// Returns the handle that scripts the faults of this store and of its clones.
     #[must_use]
     pub fn faults(&self) -> Faults {
         self.faults.clone()
     }
 
-    /// The store itself, without the faults.
+    /// Returns the store itself, without the faults.
     pub fn inner(&self) -> &S {
         &self.inner
     }

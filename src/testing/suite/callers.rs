@@ -17,12 +17,12 @@ rules!["callers":
     the_trace_is_the_last_claims
 ];
 
-/// A claim of nobody's.
+/// Returns a claim without a caller.
 fn anonymous() -> Claim {
     Claim { caller: Caller::NONE, ..claim() }
 }
 
-/// A released record belongs to its caller, whose next request may be another one. A stranger is told so.
+/// A released record belongs to its caller, whose next request may be another one. A stranger receives a mismatch.
 async fn a_released_record_belongs_to_its_caller(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), claim());
     store.claim(&key, &first).await;
@@ -85,8 +85,8 @@ async fn a_released_token_belongs_to_its_caller(lab: &Lab<'_>) {
     );
 }
 
-/// The origin is what the first claim of a record brought, whatever later claims bring and however they end. Duplicates are
-/// told it too.
+/// The origin is what the first claim of a record brought, whatever later claims bring and however they end. Duplicates
+/// receive it too.
 async fn the_origin_is_the_first_claims(lab: &Lab<'_>) {
     let store = lab.store().await;
     for first in [anonymous(), Claim { caller: ann(), ..claim() }] {

@@ -68,7 +68,7 @@ async fn a_tombstone_stays_a_tombstone(lab: &Lab<'_>) {
     is("a tombstone: state and payload", &(record.state, record.payload), &(State::Settled, None));
 }
 
-/// Claimant, attempt, fingerprint, caller, secret, trace and note survive settling, and the times are told.
+/// Claimant, attempt, fingerprint, caller, secret, trace and note survive settling, and the times are reported.
 async fn what_was_claimed_survives_settling(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     let second = Claim { at_most_once: false, ..claim() };
@@ -126,7 +126,7 @@ async fn releasing_by_another_claimant_changes_nothing(lab: &Lab<'_>) {
     }
 }
 
-/// Who was taken over cannot end the claim any more, and hears what came of it.
+/// A claimant that was taken over cannot end the claim any more, and receives what is there.
 async fn a_late_finisher_hears_what_is_there(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     let (late, next) = (lapsed(), claim());
@@ -157,7 +157,7 @@ async fn a_claimant_that_still_matches_may_end_a_lapsed_claim(lab: &Lab<'_>) {
     }
 }
 
-/// Repeating one's own settling says "done already", and the record stays as it was.
+/// Repeating one's own settling returns "done already", and the record stays as it was.
 async fn repeating_ones_own_settling_says_so(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), claim());
     store.claim(&key, &first).await;
@@ -169,7 +169,7 @@ async fn repeating_ones_own_settling_says_so(lab: &Lab<'_>) {
     replayed("a duplicate", &store.claim(&key, &claim()).await, b"kept");
 }
 
-/// Repeating one's own releasing says "done already", unless the key was claimed since.
+/// Repeating one's own releasing returns "done already", unless the key was claimed since.
 async fn repeating_ones_own_releasing_says_so(lab: &Lab<'_>) {
     let (store, key, first, second) = (lab.store().await, key(), claim(), claim());
     store.claim(&key, &first).await;
@@ -276,7 +276,8 @@ async fn a_settled_record_is_there_until_its_retention(lab: &Lab<'_>) {
     replayed("a duplicate after lease and horizon", &store.claim(&key, &claim()).await, b"kept");
 }
 
-/// A released record is gone after the time that it was to be kept, and not before, whatever its lease and horizon were.
+/// A released record is gone after the time that it was to be kept, and not before, whatever its lease and horizon
+/// were.
 async fn a_released_record_is_gone_after_its_time(lab: &Lab<'_>) {
     let store = lab.store().await;
     let (gone, first) = (key(), claim());

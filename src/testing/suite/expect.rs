@@ -10,7 +10,7 @@ pub(super) fn is<T: PartialEq + Debug>(what: &str, got: &T, expected: &T) {
     assert!(got == expected, "{what}: expected {expected:?}, got {got:?}");
 }
 
-/// Granted, and no takeover.
+/// Checks that the claim was granted, and is no takeover.
 #[track_caller]
 pub(super) fn granted(what: &str, got: &Claimed, attempt: u32) {
     is_granted(what, got, (attempt, false));
@@ -21,14 +21,14 @@ pub(super) fn taken_over(what: &str, got: &Claimed, attempt: u32) {
     is_granted(what, got, (attempt, true));
 }
 
-/// Granted, with this attempt, which is a takeover or none.
+/// Checks that the claim was granted, with this attempt, which is a takeover or none.
 #[track_caller]
 pub(super) fn is_granted(what: &str, got: &Claimed, expected: (u32, bool)) {
     let granted = grant(what, got);
     is(&format!("{what}: attempt and takeover"), &(granted.attempt, granted.takeover), &expected);
 }
 
-/// What was granted.
+/// Returns what was granted.
 #[track_caller]
 pub(super) fn grant(what: &str, got: &Claimed) -> Granted {
     match got {
@@ -73,7 +73,7 @@ pub(super) fn already_done(what: &str, got: &Finished) {
     assert!(matches!(got, Finished::AlreadyDone), "{what}: expected AlreadyDone, got {got:?}");
 }
 
-/// Refused, with this record to show for it.
+/// Checks that it was refused, with this record to show for it.
 #[track_caller]
 pub(super) fn refused(what: &str, got: Finished, there: Option<&Record>) {
     match got {
@@ -82,7 +82,7 @@ pub(super) fn refused(what: &str, got: Finished, there: Option<&Record>) {
     }
 }
 
-/// The record is what it was; only its times have gone on.
+/// Checks that the record is what it was; only its times have gone on.
 #[track_caller]
 pub(super) fn untouched(what: &str, before: Option<&Record>, after: Option<&Record>) {
     let (before, after) = match (before, after) {
@@ -111,19 +111,19 @@ pub(super) fn untouched(what: &str, before: Option<&Record>, after: Option<&Reco
     within(&format!("{what}: expires_in"), after.expires_in, before.expires_in);
 }
 
-/// A time is no longer than it may be.
+/// Checks that a time is no longer than it may be.
 #[track_caller]
 pub(super) fn within(what: &str, got: Duration, most: Duration) {
     assert!(got <= most.saturating_add(SLACK), "{what}: expected at most {most:?}, got {got:?}");
 }
 
-/// A time is as long as another, but for what rounding and a slow statement make of it.
+/// Checks that a time is as long as another, except for rounding and a slow statement.
 #[track_caller]
 pub(super) fn near(what: &str, got: Duration, expected: Duration) {
     assert!(got.abs_diff(expected) <= SLACK, "{what}: expected {expected:?}, got {got:?}");
 }
 
-/// The record holds what was claimed.
+/// Checks that the record holds what was claimed.
 #[track_caller]
 pub(super) fn holds(what: &str, record: &Record, claim: &Claim, claimant: Claimant) {
     is(&format!("{what}: claimant"), &record.claimant, &claimant);

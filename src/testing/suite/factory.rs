@@ -2,7 +2,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use crate::store::StoreAdmin;
 
-/// Gives the suite stores, and says how time passes for them.
+/// A source of stores for the suite, which also lets time pass for them.
 ///
 /// A closure is a factory whose stores live in real time, or in the paused time of a test's runtime if that is where
 /// they take it from. A store with a clock of its own implements the trait:
@@ -46,7 +46,8 @@ pub trait Factory {
     /// The store.
     type Store: StoreAdmin;
 
-    /// A handle to the records of `namespace`: the same name twice is the same records, as two processes see them.
+    /// Returns a handle to the records of `namespace`: the same name twice is the same records, as two processes see
+    /// them.
     ///
     /// The suite asks for namespaces with random names of at most 32 letters, digits and underscores.
     fn store(&self, namespace: &str) -> impl Future<Output = Self::Store>;
@@ -56,7 +57,7 @@ pub trait Factory {
         tokio::time::sleep(time)
     }
 
-    /// Whether rules that wait for time to pass may do so at once.
+    /// Returns whether rules that wait for time to pass may do so at once.
     fn side_by_side(&self) -> bool {
         true
     }

@@ -29,12 +29,12 @@ impl<'f> Lab<'f> {
         Self { factory, namespace: format!("suite_{}", random()) }
     }
 
-    /// A handle to the rule's namespace; each call gives another one.
+    /// Returns a handle to the rule's namespace; each call returns another one.
     pub(super) async fn store(&self) -> Probe {
         Probe(self.factory.any_store(&self.namespace).await)
     }
 
-    /// A handle to a namespace that is not the rule's.
+    /// Returns a handle to a namespace that is not the rule's.
     pub(super) async fn elsewhere(&self) -> Probe {
         Probe(self.factory.any_store(&format!("{}_x", self.namespace)).await)
     }
@@ -53,8 +53,8 @@ impl<'f> Lab<'f> {
     }
 }
 
-/// Does what has to be done before a time is over, and gives that time and what came of it. What a busy machine makes
-/// late is done anew with a longer time.
+/// Does what has to be done before a time is over, and returns that time and the result. If a busy machine makes it
+/// late, it is done anew with a longer time.
 pub(super) async fn in_time<T>(act: impl AsyncFn(Duration) -> T) -> (Duration, T) {
     for times in 0..4 {
         let (time, began) = (SHORT * 4_u32.pow(times), Instant::now());
@@ -82,7 +82,7 @@ pub(super) async fn at_once<T: Send + 'static>(
     answers
 }
 
-/// A key that nobody has used.
+/// Returns a key that nobody has used.
 pub(super) fn key() -> RecordKey {
     named("/suite", Some("scope"), &random())
 }
@@ -99,7 +99,8 @@ pub(super) fn random() -> String {
     digits[..20].to_owned()
 }
 
-/// A claim with a long lease, a note, a fingerprint, a caller and a trace, the same for every call but for the claimant.
+/// Returns a claim with a long lease, a note, a fingerprint, a caller and a trace, the same for every call except for
+/// the claimant.
 pub(super) fn claim() -> Claim {
     Claim {
         fingerprint: content(0),
@@ -110,31 +111,32 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// Fingerprints that differ in their last byte only.
+/// Returns fingerprints that differ in their last byte only.
 pub(super) fn content(number: u8) -> Fingerprint {
     let mut digest = [0x5a; 32];
     digest[31] ^= number;
     Fingerprint::from_parts(1, digest)
 }
 
-/// The caller of [`claim`].
+/// Returns the caller of [`claim`].
 pub(super) fn ann() -> Caller {
     Caller::from_parts(1, [0xc3; 16])
 }
 
-/// A caller that differs from [`ann`] in its last byte only.
+/// Returns a caller that differs from [`ann`] in its last byte only.
 pub(super) fn bob() -> Caller {
     let mut digest = [0xc3; 16];
     digest[15] = 0;
     Caller::from_parts(1, digest)
 }
 
-/// The same with a lease that is over when it begins.
+/// Returns the same claim with a lease that is over when it begins.
 pub(super) fn lapsed() -> Claim {
     Claim { lease: Duration::ZERO, ..claim() }
 }
 
-/// Claims that differ from [`claim`] in what makes a request another one, and what they are told. The caller comes first.
+/// Returns claims that differ from [`claim`] in what makes a request another one, with the mismatch of each. The caller
+/// comes first.
 pub(super) fn other_requests() -> Vec<(&'static str, Claim, Mismatch)> {
     let scheme = Fingerprint::from_parts(2, *content(0).digest());
     let mut requests = vec![
@@ -145,7 +147,7 @@ pub(super) fn other_requests() -> Vec<(&'static str, Claim, Mismatch)> {
     requests
 }
 
-/// Claims that differ from [`claim`] in who asks.
+/// Returns claims that differ from [`claim`] in who asks.
 pub(super) fn strangers() -> impl Iterator<Item = (&'static str, Claim)> {
     let scheme = Caller::from_parts(2, *ann().digest());
     let callers = [("another caller", bob()), ("another caller scheme", scheme), ("no caller", Caller::NONE)];
@@ -163,7 +165,7 @@ pub(super) fn release(claim: &Claim) -> Release {
     Release::new(claim.claimant, LONG)
 }
 
-/// Takes the claim back.
+/// Returns the release that takes the claim back.
 pub(super) fn undo(claim: &Claim) -> Release {
     Release::undo(claim.claimant, LONG)
 }
@@ -209,7 +211,7 @@ impl Probe {
         answered("inspect", self.0.inspect(key).await)
     }
 
-    /// The record of a key that should have one.
+    /// Returns the record of a key that should have one.
     pub(super) async fn record(&self, what: &str, key: &RecordKey) -> Record {
         match self.inspect(key).await {
             Some(record) => record,

@@ -33,7 +33,7 @@ async fn a_zero_lease_has_lapsed(lab: &Lab<'_>) {
     taken_over("a claim on a key whose lease was zero", &store.claim(&key, &claim()).await, 2);
 }
 
-/// Each takeover raises the attempt and says that it is one, and the record is the new claim's.
+/// Each takeover raises the attempt and is marked as one, and the record is the new claim's.
 async fn a_takeover_raises_the_attempt(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     granted("the first claim", &store.claim(&key, &lapsed()).await, 1);
@@ -65,7 +65,7 @@ async fn a_takeover_is_for_the_same_request_only(lab: &Lab<'_>) {
     }
 }
 
-/// A lapsed claim is never taken over if it, or the claim that finds it, says at most once.
+/// A lapsed claim is never taken over if it, or the claim that finds it, is at most once.
 async fn at_most_once_is_never_taken_over(lab: &Lab<'_>) {
     let store = lab.store().await;
     for (first, second) in [(true, false), (false, true), (true, true)] {
@@ -92,7 +92,7 @@ async fn a_lapsed_claim_may_be_renewed_by_its_claimant(lab: &Lab<'_>) {
     }
 }
 
-/// Renewing by another claimant, or by one that was taken over or has ended its claim, changes nothing and says so.
+/// Renewing by another claimant, or by one that was taken over or has ended its claim, changes nothing and reports it.
 async fn renewing_by_another_claimant_changes_nothing(lab: &Lab<'_>) {
     let store = lab.store().await;
     let longer = |claim: &Claim| Claim { lease: LONG * 2, horizon: LONG * 2, ..claim.clone() };
@@ -120,7 +120,7 @@ async fn renewing_by_another_claimant_changes_nothing(lab: &Lab<'_>) {
     }
 }
 
-/// Renewing an unknown key says so and creates nothing.
+/// Renewing an unknown key reports it and creates nothing.
 async fn renewing_an_unknown_key_creates_nothing(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     is("renewing an unknown key", &store.renew(&key, &claim()).await, &Renewed::Lost);

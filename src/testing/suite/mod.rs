@@ -13,9 +13,9 @@
 //! # }
 //! ```
 //!
-//! The rules say what [`Store`](crate::store::Store) and [`StoreAdmin`](crate::store::StoreAdmin) promise, each in a
-//! namespace of its own and with random keys, so that a server can be used again and again. What they leave behind
-//! there is gone a few minutes later. Against a server a run takes a few seconds. No rule measures how fast a store
+//! The rules check what [`Store`](crate::store::Store) and [`StoreAdmin`](crate::store::StoreAdmin) promise, each in a
+//! namespace of its own and with random keys, so that a server can be used again and again. The records that they leave
+//! there are gone a few minutes later. Against a server a run takes a few seconds. No rule measures how fast a store
 //! is: a slow machine makes a run longer and nothing else, unless it stands still for ten seconds and more.
 //!
 //! One rule for each test is possible too; [`rules`] lists them and [`check`] takes their names:
@@ -60,7 +60,8 @@ pub use self::{
 
 /// Checks every rule.
 ///
-/// It needs a Tokio runtime with time, on one thread or several: races are looked for with tasks of it.
+/// It needs a Tokio runtime with its timer enabled, on one thread or several: it looks for races with tasks on that
+/// runtime.
 ///
 /// # Panics
 ///
@@ -77,7 +78,7 @@ pub async fn run<F: Factory>(factory: &F) {
     );
 }
 
-/// Checks every rule, and gives those that the store breaks.
+/// Checks every rule, and returns those that the store breaks.
 pub async fn failures<F: Factory>(factory: &F) -> Vec<Failure> {
     let (waiting, quick): (Vec<_>, Vec<_>) = rules().partition(|rule| rule.waits && factory.side_by_side());
     let mut lanes = vec![quick];
@@ -103,7 +104,7 @@ pub async fn check<F: Factory>(name: &str, factory: &F) {
     }
 }
 
-/// The rules, by topic.
+/// Returns the rules, by topic.
 pub fn rules() -> impl Iterator<Item = Rule> {
     let topics = [
         claims::RULES,

@@ -26,7 +26,7 @@ rules!["operators":
     inspecting_shows_how_long_a_lease_has_lapsed
 ];
 
-/// A page, then the next, to the end.
+/// Returns all records, page by page.
 pub(super) async fn everything(store: &Probe, filter: Filter, limit: usize) -> Vec<Entry> {
     let (mut entries, mut after) = (Vec::new(), None);
     for _ in 0..100_000 {
@@ -40,7 +40,7 @@ pub(super) async fn everything(store: &Probe, filter: Filter, limit: usize) -> V
     panic!("listing does not come to an end");
 }
 
-/// A record in each state that a stats counter stands for: issued, running, abandoned, settled, released.
+/// Creates a record in each state that a stats counter stands for: issued, running, abandoned, settled, released.
 async fn one_of_each(store: &Probe) -> [RecordKey; 5] {
     let keys = [key(), key(), key(), key(), key()];
     let [issued, alive, over, settled, freed] = &keys;
@@ -129,7 +129,7 @@ async fn listing_gives_every_record_in_pages(lab: &Lab<'_>) {
     }
 }
 
-/// Among running records those that are abandoned can be told.
+/// Among running records, those that are abandoned can be distinguished.
 async fn abandoned_records_can_be_told(lab: &Lab<'_>) {
     let store = lab.store().await;
     let [_, _, over, ..] = one_of_each(&store).await;
@@ -164,7 +164,7 @@ async fn what_has_expired_is_neither_listed_nor_counted(lab: &Lab<'_>) {
     is("forgetting what has expired", &store.forget(&settled).await, &false);
 }
 
-/// An abandoned record is settled in its runner's place, who hears, should it come back, that it lost.
+/// An abandoned record is settled in its runner's place. If the runner comes back, it sees that it lost.
 async fn an_abandoned_record_is_settled_in_its_runners_place(lab: &Lab<'_>) {
     let store = lab.store().await;
     for at_most_once in [false, true] {
@@ -184,7 +184,7 @@ async fn an_abandoned_record_is_settled_in_its_runners_place(lab: &Lab<'_>) {
     }
 }
 
-/// An abandoned record is released in its runner's place: the next try runs, and the runner hears that it lost.
+/// An abandoned record is released in its runner's place: the next try runs, and the runner sees that it lost.
 async fn an_abandoned_record_is_released_in_its_runners_place(lab: &Lab<'_>) {
     let store = lab.store().await;
     for at_most_once in [false, true] {
@@ -230,7 +230,7 @@ async fn what_is_not_abandoned_is_not_reconciled(lab: &Lab<'_>) {
     }
 }
 
-/// Forgetting removes a record in whatever state, says whether there was one, and its runner has lost.
+/// Forgetting removes a record in whatever state and returns whether there was one, and its runner has lost.
 async fn forgetting_removes_whatever_is_there(lab: &Lab<'_>) {
     let store = lab.store().await;
     is("forgetting an unknown key", &store.forget(&key()).await, &false);

@@ -22,7 +22,7 @@ rules!["races":
     a_claim_that_was_dropped_half_way_may_be_repeated
 ];
 
-/// Of many claims at once exactly one is granted; the others hear who runs.
+/// Of many claims at once exactly one is granted; the others receive the holder.
 async fn of_many_claims_exactly_one_is_granted(lab: &Lab<'_>) {
     let handles = [lab.store().await, lab.store().await];
     for _ in 0..5 {
@@ -31,7 +31,7 @@ async fn of_many_claims_exactly_one_is_granted(lab: &Lab<'_>) {
     }
 }
 
-/// Of many takeovers at once exactly one is granted; the others hear who runs.
+/// Of many takeovers at once exactly one is granted; the others receive the holder.
 async fn of_many_takeovers_exactly_one_is_granted(lab: &Lab<'_>) {
     let handles = [lab.store().await, lab.store().await];
     for _ in 0..5 {
@@ -77,7 +77,7 @@ async fn of_many_issuings_exactly_one_is_done(lab: &Lab<'_>) {
     }
 }
 
-/// Of a late runner and one that takes over at the same time one wins, and the other hears of it.
+/// Of a late runner and one that takes over at the same time one wins, and the other sees it.
 async fn a_late_finisher_and_a_takeover_do_not_both_win(lab: &Lab<'_>) {
     let (store, other) = (lab.store().await, lab.store().await);
     for n in 0..20 {
@@ -144,7 +144,7 @@ async fn a_claim_that_was_dropped_half_way_may_be_repeated(lab: &Lab<'_>) {
     }
 }
 
-/// Claims a key many times at once; gives the one claim that was granted.
+/// Claims a key many times at once; returns the one claim that was granted.
 async fn race(what: &str, handles: &[Probe], key: &RecordKey, expected: (u32, bool), claim: fn() -> Claim) -> Claim {
     const MANY: usize = 16;
     let racers = (0..MANY).map(|n| {

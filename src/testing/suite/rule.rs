@@ -26,13 +26,13 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// What it says, in words with underscores between them.
+    /// Returns its name: a sentence with underscores between the words.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns what it is about: claims, callers, secrets, leases, endings, undoing, races, waiting, tokens or operators.
+    /// Returns its topic: claims, callers, secrets, leases, endings, undoing, races, waiting, tokens or operators.
     #[must_use]
     pub fn topic(&self) -> &'static str {
         self.topic
@@ -62,7 +62,7 @@ impl fmt::Debug for Rule {
 pub struct Failure {
     /// The rule.
     pub rule: Rule,
-    /// What was expected, and what was the case.
+    /// What was expected, and what was the case instead.
     pub message: String,
 }
 

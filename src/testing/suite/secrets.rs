@@ -15,7 +15,7 @@ rules!["secrets":
     a_secret_that_is_not_at_hand_is_no_match
 ];
 
-/// A secret, and which others it accepts.
+/// Creates a secret, and which others it accepts.
 fn secret(byte: u8, accepted: &[u8]) -> Secret {
     let made = accepted.iter().try_fold(Secret::new([byte; 32]), |made, byte| Ok(made?.accept([*byte; 32])));
     match made.and_then(|made| made) {
@@ -28,8 +28,8 @@ fn under(secret: &Secret, claim: Claim) -> Claim {
     claim.sealed_with(secret)
 }
 
-/// A record is compared under the secret that it was made with, as long as that is at hand, in every state. What was made
-/// without a secret is compared without one.
+/// A record is compared under the secret that it was made with, as long as that is at hand, in every state. What was
+/// made without a secret is compared without one.
 async fn a_record_is_compared_under_its_own_secret(lab: &Lab<'_>) {
     let store = lab.store().await;
     let (old, new) = (secret(1, &[]), secret(2, &[1]));

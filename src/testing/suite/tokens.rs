@@ -176,7 +176,7 @@ async fn a_token_expires(lab: &Lab<'_>) {
 /// How long a token lives that is claimed before it expires and looked at after that.
 const LIFE: Duration = Duration::from_secs(2);
 
-/// A token that was claimed in time, which may take several tries on a machine that stands still now and then.
+/// Claims a token in time, which may take several tries on a machine that stands still now and then.
 async fn claimed_in_time(store: &Probe, claim: &Claim) -> RecordKey {
     for _ in 0..5 {
         let key = key();

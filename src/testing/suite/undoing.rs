@@ -43,7 +43,7 @@ async fn a_first_claim_that_is_undone_leaves_no_record(lab: &Lab<'_>) {
     }
 }
 
-/// Undoing a later claim leaves a released record with the count of before; doing so again says "done already".
+/// Undoing a later claim leaves a released record with the count of before; doing so again returns "done already".
 async fn a_later_claim_that_is_undone_leaves_what_was_before(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     let first = claim();
@@ -148,8 +148,8 @@ async fn an_undone_record_kept_for_zero_is_gone_at_once(lab: &Lab<'_>) {
     untouched("after undoing, kept for zero", None, store.inspect(&key).await.as_ref());
 }
 
-/// An undone token is issued again, with its first expiry, binding and count. After its only claim it is as if nobody had
-/// claimed it.
+/// An undone token is issued again, with its first expiry, binding and count. After its only claim it is as if nobody
+/// had claimed it.
 async fn an_undone_token_is_issued_again(lab: &Lab<'_>) {
     let store = lab.store().await;
     for released in [false, true] {

@@ -23,7 +23,7 @@ rules!["waiting":
     a_lapse_wakes_nobody
 ];
 
-/// Within this a waiter has to hear of a change. It is far from the waiter's own deadline.
+/// The time within which a waiter has to see a change. It is far from the waiter's own deadline.
 const SOON: Duration = Duration::from_secs(15);
 
 /// What ends a claim, or takes it away.

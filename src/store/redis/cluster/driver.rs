@@ -18,23 +18,24 @@ use crate::store::redis::{
     slot,
 };
 
-/// In how many parts of the slots answers are counted. A part is of one server, but for those at the edges.
+/// The number of parts of the slots for which answers are counted separately. Except at the edges, a part belongs to
+/// one server.
 const PARTS: u16 = 64;
 const SLOTS: u16 = 16_384;
 
-/// The driver's connections to the servers of a cluster, made anew if they come to nothing.
+/// The driver's connections to the servers of a cluster, replaced if they do not answer.
 ///
-/// While it asks who has which slots, the driver (`redis` 1.8) does nothing else, and may then wait for a lock that one
-/// of its own requests was given in a turn that ended too early: for ever, with all servers there. It also goes on
-/// asking a server that hangs, although another has taken its place. So others are connected beside, and take over when
-/// they are there: a suspicion that was wrong costs no request anything.
+/// While it queries which server has which slots, the driver (`redis` 1.8) does nothing else. It may then wait for a
+/// lock that was granted to one of its own requests, whose poll ended too early: for ever, although all servers are
+/// available. It also goes on querying a server that hangs, although another has taken its place. So new connections
+/// are opened in parallel, and take over once they are ready: a wrong suspicion delays no request.
 pub(super) struct Driver {
     client: ClusterClient,
     limits: Limits,
     live: watch::Sender<ClusterConnection>,
-    /// Of all servers together.
+    /// The answers of all servers together.
     answers: Answers,
-    /// The same by slots: one server may hang while the others answer.
+    /// The answers by slots: one server may hang while the others answer.
     by_slots: Vec<Answers>,
     replacing: Arc<Mutex<()>>,
 }
@@ -47,15 +48,15 @@ impl Driver {
         Ok(Arc::new(Self { client, limits, live, answers, by_slots, replacing }))
     }
 
-    /// What commands are sent on, and what tells when it is replaced.
+    /// Returns the connection for commands, and the receiver that is notified when it is replaced.
     pub(super) fn live(&self) -> (ClusterConnection, watch::Receiver<ClusterConnection>) {
         let mut live = self.live.subscribe();
         let connection = live.borrow_and_update().clone();
         (connection, live)
     }
 
-    /// Waits for an answer to a command on a name, or on none. If the connections are replaced meanwhile, the command is cut
-    /// off.
+    /// Waits for the answer to a command on a name, or on none. If the connections are replaced meanwhile, the command
+    /// is aborted.
     pub(super) async fn answered<T>(
         self: &Arc<Self>,
         name: Option<&[u8]>,
@@ -71,7 +72,7 @@ impl Driver {
         answer
     }
 
-    /// Connects anew, unless that is being done or was just now.
+    /// Connects anew, unless that is under way or was done just now.
     fn replace(self: &Arc<Self>) {
         let replacing = Arc::clone(&self.replacing).try_lock_owned();
         let (Ok(replacing), Ok(runtime)) = (replacing, Handle::try_current()) else { return };
@@ -97,7 +98,8 @@ pub(super) async fn connect(
     }
 }
 
-/// A server that hangs is waited for twice, when the first are connected and when all are.
+/// Returns the driver's configuration. A server that hangs is waited for twice: when the first are connected, and when
+/// all are.
 pub(super) fn config(limits: Limits) -> ClusterConfig {
     ClusterConfig::new().set_connection_timeout(limits.connect / 3).set_response_timeout(limits.command)
 }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::driver::{config, connect};
 use crate::store::redis::{error::CommandError, line::lent, link::Limits};
 
-/// Hears what is published in the slots of a cluster, on connections of its own.
+/// Receives what is published in the slots of a cluster, on connections of its own.
 pub(in crate::store::redis) struct Subscriber {
     client: ClusterClient,
     config: ClusterConfig,
@@ -49,9 +49,9 @@ impl Subscriber {
         Self { client, config, limits, heard: tokio::sync::Mutex::default() }
     }
 
-    /// Subscribes to a channel, once; the driver does so again if a connection breaks or the slot moves.
+    /// Subscribes to a channel once; the driver subscribes again if a connection breaks or the slot moves.
     ///
-    /// Nobody waits here for a server that somebody else's channel is on, nor loses what is heard if he gives up.
+    /// A caller does not wait for a server of another caller's channel, and no message is lost if a caller gives up.
     pub(in crate::store::redis) async fn listen(&self, channel: &[u8]) -> Result<(), CommandError> {
         let mut heard = self.connected().await?;
         if heard.channels().contains(channel) {
@@ -60,7 +60,7 @@ impl Subscriber {
         let subscribed = lent(timeout(self.limits.command, heard.connection.ssubscribe(channel)).await);
         match subscribed {
             Ok(()) => drop(heard.channels().insert(channel.to_owned())),
-            // A server that is slow says nothing about the connections to the others.
+            // A slow server proves nothing about the connections to the others.
             Err(CommandError::NoAnswer) => {}
             Err(_) => self.give_up(&heard).await,
         }
@@ -76,7 +76,7 @@ impl Subscriber {
         Ok(heard.insert(Heard { connection, channels: Arc::default() }).clone())
     }
 
-    /// So that the next who waits makes others.
+    /// Gives the connections up, so that the next waiter opens others.
     async fn give_up(&self, failed: &Heard) {
         let mut heard = self.heard.lock().await;
         if heard.as_ref().is_some_and(|heard| Arc::ptr_eq(&heard.channels, &failed.channels)) {

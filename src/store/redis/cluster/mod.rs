@@ -19,7 +19,7 @@ use super::{
     link::Limits,
 };
 
-/// The servers of a cluster. The driver knows which of them has a key, follows it where it moves, and connects anew.
+/// The servers of a cluster. The driver knows which of them has a key, follows keys that move, and reconnects.
 pub(super) struct Cluster(Arc<Driver>);
 
 impl Cluster {
@@ -32,10 +32,10 @@ impl Cluster {
         settled(self.0.answered(name(command), live, connection.req_packed_command(command)).await)
     }
 
-    /// All commands go to the server that has the first key.
+    /// Sends commands in one batch. All of them go to the server that has the first key.
     pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, CommandError> {
         let (mut connection, live) = self.0.live();
-        // Whoever sent several commands may yet send them one by one, so it is left open what this comes to.
+        // The caller may still send the commands one by one, so the error is returned as it is.
         let name = pipeline.cmd_iter().next().and_then(name);
         self.0.answered(name, live, connection.req_packed_commands(pipeline, skip, keep)).await
     }
@@ -52,7 +52,7 @@ impl Cluster {
         settled(self.0.answered(None, live, answers).await)
     }
 
-    /// The servers that have slots, in the order of their addresses.
+    /// Returns the servers that have slots, in the order of their addresses.
     pub(super) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
         let mut command = redis::cmd("CLUSTER");
         command.arg("SLOTS");
@@ -67,18 +67,18 @@ impl Cluster {
     }
 }
 
-/// The first name that a command is on.
+/// Returns the first name that a command is on.
 fn name(command: &Cmd) -> Option<&[u8]> {
     let mut words = command.args_iter().map(|word| match word {
         Arg::Simple(word) => Some(word),
         _ => None,
     });
-    // A script is named first, and how many names follow.
+    // The script comes first, then the number of names.
     let before = if words.next()??.starts_with(b"EVAL") { 2 } else { 0 };
     words.nth(before)?
 }
 
-/// The first server of a range of slots.
+/// Returns the first server of a range of slots.
 fn master(range: &Value) -> Option<Node> {
     let Value::Array(range) = range else { return None };
     let [_, _, Value::Array(master), ..] = &**range else { return None };
@@ -90,7 +90,7 @@ fn at((host, port): &Node) -> SingleNodeRoutingInfo {
     SingleNodeRoutingInfo::ByAddress { host: host.clone(), port: *port }
 }
 
-/// The driver has gone after the key as often as it does; that passes.
+/// Maps the error if the driver has followed a moving key as often as it may; that is temporary.
 fn settled<T>(answer: Result<T, CommandError>) -> Result<T, CommandError> {
     answer.map_err(|trouble| match trouble {
         CommandError::Failed(error) if is_moving(&error) => CommandError::Moving(error),

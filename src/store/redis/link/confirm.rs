@@ -14,10 +14,11 @@ use tokio::{
 use super::{Link, Live};
 use crate::store::redis::error::CommandError;
 
-/// After so long without an answer, another server may be the master by now, and the former one may be back and not know.
+/// After this long without an answer, another server may be the master, and the former one may be back without knowing
+/// that.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// When a server that sentinels watch was last known to be the master.
+/// The time at which a server that sentinels monitor was last known to be the master.
 pub(super) struct Heard {
     began: Instant,
     /// Milliseconds after `began`.
@@ -44,7 +45,7 @@ impl Heard {
 }
 
 impl Link {
-    /// The connection. The sentinels are asked first if nothing was answered on it for a second.
+    /// Returns the connection. If nothing was answered on it for a second, the sentinels are queried first.
     pub(super) async fn confirmed(self: &Arc<Self>) -> Result<Live, CommandError> {
         if self.source.is_watched() && self.heard.is_long_ago() {
             Box::pin(self.confirm()).await;
@@ -52,7 +53,8 @@ impl Link {
         self.connected().await
     }
 
-    /// One asks for all. Sentinels that do not answer change nothing: whoever cannot reach them may reach the master.
+    /// Queries the sentinels, once for all callers. If they do not answer, nothing changes: the master may be reachable
+    /// although they are not.
     async fn confirm(self: &Arc<Self>) {
         let _asking = self.heard.asking.lock().await;
         let Some(live) = self.live().filter(|_| self.heard.is_long_ago()) else { return };

@@ -18,14 +18,15 @@ use crate::store::redis::error::CommandError;
 const PAUSE: Duration = Duration::from_millis(25);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// After this long, another attempt begins beside one that has not come to an end: what that waits for may never come,
-/// though the server is there again, or another in its place.
+/// After this long, another attempt begins in parallel with one that has not ended: that one may never end, although
+/// the server or its replacement is available.
 const BESIDE: Duration = Duration::from_millis(500);
 
-/// A server that stood still answers on the old connection before it does on a new one. So much later that is heard.
+/// A server that was suspended answers on the old connection before it does on a new one; this is how long that answer
+/// may take to arrive.
 const HEARD: Duration = Duration::from_millis(10);
 
-/// What the last tries to connect came to.
+/// The results of the last tries to connect.
 #[derive(Default)]
 pub(super) struct Dial {
     failures: u32,
@@ -45,7 +46,8 @@ impl Link {
         {
             return Err(CommandError::Unsent(error));
         }
-        // A task of its own goes on if its caller gives up: callers in a hurry could otherwise never come through.
+        // A task of its own goes on if its caller gives up: otherwise callers with short limits might never get a
+        // connection.
         match tokio::spawn(Arc::clone(self).begin(dial)).await {
             Ok(connected) => connected.map_err(CommandError::Unsent),
             Err(_) => Err(CommandError::NoConnection),
@@ -58,7 +60,8 @@ impl Link {
         Ok(live)
     }
 
-    /// Makes another connection beside the one of this number, on which nothing is answered, unless that is being done.
+    /// Opens another connection in parallel with the one of this number, on which nothing is answered, unless that is
+    /// under way.
     pub(super) fn suspect(self: &Arc<Self>, number: u64) {
         if self.live().is_none_or(|live| live.number != number) {
             return;
@@ -80,7 +83,7 @@ impl Link {
         if let Some(moment) = dial.not_before {
             sleep_until(moment).await;
         }
-        // Asking sentinels first, it takes several connections; each has the same limit.
+        // With sentinels several connections are needed; each has the same limit.
         let limit = self.limits.connect.saturating_mul(3);
         let connected = timeout(limit, self.attempts()).await.unwrap_or_else(|_| Err(late()));
         self.tries.fetch_add(1, Relaxed);
@@ -96,7 +99,7 @@ impl Link {
         connected
     }
 
-    /// Gives the first connection that comes about; fails if no attempt is left that has not failed.
+    /// Returns the first connection that succeeds; fails if every attempt has failed.
     async fn attempts(self: &Arc<Self>) -> Result<Live, RedisError> {
         let (mut attempts, mut failed) = (JoinSet::new(), late());
         loop {
@@ -119,10 +122,10 @@ impl Link {
         Ok(Live { connection, number, address, since: Instant::now() })
     }
 
-    /// A connection that is closed, while nobody uses it maybe, gives itself up. Only the third version of the protocol
-    /// tells; otherwise the next command finds out.
+    /// Returns a configuration in which a closed connection, even an unused one, gives itself up. Only the third
+    /// version of the protocol notices that; otherwise the next command does.
     fn config(self: &Arc<Self>, number: u64) -> AsyncConnectionConfig {
-        // The limit for an answer is kept by the link, where it is known what was sent.
+        // The link enforces the limit for an answer, since it knows what was sent.
         let config =
             AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(self.limits.connect));
         if !self.source.tells() {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, RedisError, aio::MultiplexedConnection};
 
-/// Where a connection leads.
+/// The target of a connection.
 pub(in crate::store::redis) enum Source {
     One(Box<Client>),
     #[cfg(feature = "redis-sentinel")]
@@ -10,7 +10,7 @@ pub(in crate::store::redis) enum Source {
 }
 
 impl Source {
-    /// Connects; gives the address of the server as well.
+    /// Connects, and also returns the address of the server.
     pub(super) async fn connect(
         &self,
         config: &AsyncConnectionConfig,
@@ -22,7 +22,7 @@ impl Source {
         }
     }
 
-    /// Whether sentinels say where it leads.
+    /// Returns whether sentinels determine the target.
     pub(super) fn is_watched(&self) -> bool {
         match self {
             Self::One(_) => false,
@@ -31,7 +31,7 @@ impl Source {
         }
     }
 
-    /// Asks the sentinels for the address of the master.
+    /// Queries the sentinels for the address of the master.
     #[cfg_attr(not(feature = "redis-sentinel"), expect(clippy::unused_async, reason = "sentinels are asked"))]
     pub(super) async fn address(&self) -> Result<Option<Arc<str>>, RedisError> {
         match self {
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// Whether it tells of a connection that is closed.
+    /// Returns whether a closed connection is reported.
     pub(super) fn tells(&self) -> bool {
         match self {
             Self::One(client) => client.get_connection_info().redis_settings().protocol() != ProtocolVersion::RESP2,

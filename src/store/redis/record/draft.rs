@@ -4,15 +4,15 @@ use crate::value::{Binding, Claim, Claimant, Granted, Issue, State};
 
 use super::{AT_MOST_ONCE, CALLER_IS_NEW, CREATED, FOREVER, TAKEOVER, VERSION, code, parts::Parts};
 
-/// A record to be written, in the parts between which the scripts put what only the server knows.
+/// A record to be written, in parts, between which the scripts insert what only the server knows.
 pub(in crate::store::redis) struct NewRecord {
-    /// Up to its creation.
+    /// The part up to its creation.
     pub(in crate::store::redis) front: Vec<u8>,
     /// Lease, span and the length of no payload.
     pub(in crate::store::redis) times: [u8; 20],
-    /// What follows a token's first expiry, or the payload.
+    /// The part that follows a token's first expiry, or the payload.
     pub(in crate::store::redis) rare: Vec<u8>,
-    /// How long it lives, ms.
+    /// How long it lives, in milliseconds.
     pub(in crate::store::redis) span: u64,
     token: bool,
 }
@@ -26,7 +26,7 @@ impl NewRecord {
         Self { front, times: times(0, span, 0), rare: parts.bytes(), span, token: true }
     }
 
-    /// A claim that was granted; with a binding if the record is a token's.
+    /// Creates the record of a granted claim, with a binding if the record is a token's.
     pub(in crate::store::redis) fn running(claim: &Claim, granted: &Granted, binding: Option<&Binding>) -> Self {
         let parts = Parts {
             binding: binding.cloned(),
@@ -46,19 +46,19 @@ impl NewRecord {
         Self { front, times: times(lease, span, 0), rare: parts.bytes(), span, token: binding.is_some() }
     }
 
-    /// The whole, with nothing that only the server knows.
+    /// Returns the whole record, without anything that only the server knows.
     pub(in crate::store::redis) fn whole(&self) -> Vec<u8> {
         let expiry: &[u8] = if self.token { &[0; 8] } else { &[] };
         [&self.front, &[0; 8][..], &self.times, expiry, &self.rare].concat()
     }
 }
 
-/// Lease and span of a running record, in milliseconds.
+/// Returns lease and span of a running record, in milliseconds.
 pub(in crate::store::redis) fn lease_and_span(claim: &Claim) -> (u64, u64) {
     (millis(claim.lease), millis(claim.lease.max(claim.horizon)))
 }
 
-/// Lease, span and length of the payload, as they stand in a record.
+/// Returns lease, span and length of the payload, as they are encoded in a record.
 pub(in crate::store::redis) fn times(lease: u64, span: u64, length: u32) -> [u8; 20] {
     let mut times = [0; 20];
     times[..8].copy_from_slice(&lease.to_be_bytes());
@@ -71,7 +71,7 @@ pub(in crate::store::redis) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(FOREVER).min(FOREVER)
 }
 
-/// Up to the scheme of the fingerprint.
+/// Returns the part up to the scheme of the fingerprint.
 fn front(state: State, claimant: Claimant, attempt: u32, flags: u8, parts: u8) -> Vec<u8> {
     let mut front = Vec::with_capacity(CREATED);
     front.extend_from_slice(&[VERSION, code(state)]);

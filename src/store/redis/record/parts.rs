@@ -7,7 +7,7 @@ const NOTE: u8 = 1 << 3;
 
 const NO_PRINCIPAL: u32 = u32::MAX;
 
-/// What few records have, and what stands behind the payload therefore.
+/// What only few records have, and what therefore follows the payload.
 #[derive(Default)]
 pub(super) struct Parts<'a> {
     pub(super) binding: Option<Binding>,
@@ -26,7 +26,7 @@ impl<'a> Parts<'a> {
         Some(Self { binding, origin, trace, note })
     }
 
-    /// Which of them there are.
+    /// Returns a bit for each part that is present.
     pub(super) fn bits(&self) -> u8 {
         let there = [
             (TOKEN, self.binding.is_some()),
@@ -37,7 +37,7 @@ impl<'a> Parts<'a> {
         there.into_iter().map(|(bit, is_there)| if is_there { bit } else { 0 }).sum()
     }
 
-    /// All of them but a token's first expiry, which comes before.
+    /// Returns all parts except a token's first expiry, which comes before them.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.note.len());
         if let Some(binding) = &self.binding {
@@ -82,7 +82,7 @@ fn read_origin(rest: &mut &[u8]) -> Option<Origin> {
     Some(Origin::new(caller, SecretNumber::from_u32(u32::from_be_bytes(take(rest)?))))
 }
 
-/// A text that stands behind its length.
+/// Reads a text that is preceded by its length.
 fn read_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     let length = u32::from_be_bytes(take(rest)?);
     let (text, behind) = rest.split_at_checked(length as usize)?;

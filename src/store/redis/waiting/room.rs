@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{store::redis::error::CommandError, value::Claimant};
 
-/// What is known of a claim that is waited for.
+/// What is known of a claim that has waiters.
 #[derive(Clone)]
 pub(super) enum Known {
     Runs,
@@ -19,7 +19,7 @@ pub(super) enum Known {
     Failed(CommandError),
 }
 
-/// A claim that is waited for, and all in this process who wait for it: one watches it for all of them.
+/// A claim and its waiters in this process: one task watches the claim for all of them.
 pub(super) struct Place {
     room: Arc<Room>,
     name: Vec<u8>,
@@ -30,7 +30,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Waits until the claim runs no longer.
+    /// Waits until the claim is no longer running.
     pub(super) async fn ended(&self) -> Result<(), CommandError> {
         let mut known = self.known.clone();
         match known.wait_for(|known| !matches!(known, Known::Runs)).await.as_deref() {
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// Nobody waits any more.
+/// Runs when the last waiter has left.
 impl Drop for Place {
     fn drop(&mut self) {
         self.watcher.abort();
@@ -58,7 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// Where those who wait are found by those who hear: the claims that are waited for, by the names of their records.
+/// The claims that have waiters, by the names of their records, so that a message finds its waiters.
 #[derive(Default)]
 pub(super) struct Room(Mutex<HashMap<Vec<u8>, Vec<Weak<Place>>>>);
 
@@ -67,14 +67,14 @@ impl Room {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place of a claim; `watch` begins to watch it if nobody does.
+    /// Returns the place of a claim; `watch` begins to watch it if it is not watched yet.
     pub(super) fn enter(
         self: &Arc<Self>,
         name: &[u8],
         holder: Claimant,
         watch: impl FnOnce(watch::Sender<Known>, Arc<Notify>) -> AbortHandle,
     ) -> Arc<Place> {
-        // Dropped after the places are unlocked: a place that is dropped locks them.
+        // Dropped after the places are unlocked: dropping a place locks them.
         let mut there = Vec::new();
         let mut places = self.places();
         let claims = places.entry(name.to_owned()).or_default();
@@ -94,7 +94,7 @@ impl Room {
     pub(super) fn hear(&self, heard: &PushInfo) {
         let places = match (&heard.kind, &*heard.data) {
             (PushKind::Message | PushKind::SMessage, [_, Value::BulkString(name)]) => self.of(name),
-            // Nothing is heard until somebody has subscribed again, so all have to be looked at.
+            // No message is received until a channel is subscribed again, so all records have to be read.
             (PushKind::Disconnection, _) => self.places().values().flatten().filter_map(Weak::upgrade).collect(),
             _ => return,
         };
@@ -103,7 +103,7 @@ impl Room {
         }
     }
 
-    /// None of them is dropped while the places are locked.
+    /// Returns the places of a name. None of them is dropped while the places are locked.
     fn of(&self, name: &[u8]) -> Vec<Arc<Place>> {
         self.places().get(name).map_or_else(Vec::new, |claims| claims.iter().filter_map(Weak::upgrade).collect())
     }

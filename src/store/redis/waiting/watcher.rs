@@ -20,15 +20,15 @@ use crate::{
 
 use super::room::Known;
 
-/// How often a record is looked at while nothing is heard of it: a message may be lost, and an expiry is not published.
+/// How often a record is read while no message arrives: a message may be lost, and an expiry is not published.
 const AGAIN: Duration = Duration::from_millis(1_250);
-/// The same if there is no connection that listens messages.
+/// The same if no connection receives messages.
 const AGAIN_UNHEARD: Duration = Duration::from_millis(250);
 
 impl RedisStore {
     /// Waits until the record is no longer running under `holder`, but not longer than `within`.
     ///
-    /// However many wait for a claim in this process, its record is looked at once at a time.
+    /// However many callers wait for a claim in this process, its record is read by one of them at a time.
     pub(in crate::store::redis) async fn wait(
         &self,
         key: &RecordKey,
@@ -52,7 +52,7 @@ impl RedisStore {
         let channel = self.channel(&name);
         loop {
             let mut woken = pin!(heard.notified());
-            // From here on a message counts, whatever is found before anybody waits for it.
+            // A message counts from here on, even if it arrives before it is awaited.
             woken.as_mut().enable();
             let listens = matches!(timeout(AGAIN, self.shared.waiting.listen(&channel)).await, Ok(Ok(true)));
             let found = match self.runs_under(&name, holder, listens).await {
@@ -69,7 +69,7 @@ impl RedisStore {
         }
     }
 
-    /// Looks at the record, and leaves the mark that somebody waits for it if messages are heard.
+    /// Reads the record, and marks it as waited for if messages are received.
     async fn runs_under(&self, name: &[u8], holder: Claimant, listens: bool) -> Result<bool, CommandError> {
         if listens {
             match self.line().script(&WATCH, name, &[&holder.to_bytes()], RetryOnDisconnect::Yes).await {

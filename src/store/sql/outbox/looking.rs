@@ -12,7 +12,7 @@ use crate::{
 
 use super::{Outbox, StagedMessage, number, relaying::read_all};
 
-/// What waits in an outbox.
+/// The messages that wait in an outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutboxStats {
@@ -20,13 +20,13 @@ pub struct OutboxStats {
     pub unsent: u64,
     /// How many of them have failed at least once.
     pub failing: u64,
-    /// How long the oldest of them has been there.
+    /// How long the oldest of them has waited.
     pub oldest: Option<Duration>,
 }
 
-/// What operators do.
+/// The operations for operators.
 impl<D: Driver> Outbox<D> {
-    /// How much waits, and since when. It reads all that is unsent.
+    /// Returns how many messages wait, and since when. It reads all unsent messages.
     pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
         let rows = self.store.rows(&self.statements.stats, &[]).await?;
         let Some(row) = rows.first() else { return Ok(OutboxStats::default()) };
@@ -36,24 +36,25 @@ impl<D: Driver> Outbox<D> {
         Ok(OutboxStats { unsent: count(0)?, failing: count(1)?, oldest })
     }
 
-    /// Messages that were staged at least `age` ago and are not sent, the first staged first, `limit` at most.
+    /// Returns messages that were staged at least `age` ago and are not sent, the first staged first, at most `limit`.
     ///
-    /// For reconciliation: one that stays here holds up its key.
+    /// It is for reconciliation: a message that stays here holds up its key.
     pub async fn unsent(&self, age: Duration, limit: usize) -> Result<Vec<StagedMessage>, StoreError> {
         let rows = self.store.rows(&self.statements.unsent, &[time(age), number(limit)]).await?;
         read_all::<D>(&rows)
     }
 
-    /// Removes an unsent message that can never be sent, by its id, so that its key goes on. Gives whether it did.
+    /// Removes an unsent message that can never be sent, by its id, so that its key goes on. Returns whether it was
+    /// removed.
     ///
     /// A message that a relay is sending at the moment stays.
     pub async fn discard(&self, id: &str) -> Result<bool, StoreError> {
         Ok(self.store.change(&self.statements.discard, &[Value::Text(Some(id))]).await? > 0)
     }
 
-    /// Removes messages that were sent at least `age` ago, `limit` at most, in small batches. Gives how many.
+    /// Removes messages that were sent at least `age` ago, at most `limit`, in small batches. Returns how many.
     ///
-    /// A relay that [runs](crate::outbox::Relay::run) does so by itself.
+    /// A [running](crate::outbox::Relay::run) relay does so by itself.
     pub async fn purge(&self, age: Duration, limit: usize) -> Result<u64, StoreError> {
         let mut removed = 0;
         while removed < limit {
@@ -61,7 +62,7 @@ impl<D: Driver> Outbox<D> {
             let rows = self.store.rows(&self.statements.old, &[time(age), number(wanted)]).await?;
             let seqs: Result<Vec<_>, _> = rows.iter().map(|row| D::int(row, 0)).collect();
             let mut seqs: Vec<_> = seqs.map_err(unreadable::<D>)?.into_iter().flatten().collect();
-            // Two that purge at once lock in one order.
+            // Two concurrent purges lock in the same order.
             seqs.sort_unstable();
             let Some(last) = seqs.last() else { break };
             let values: Vec<_> =

@@ -11,10 +11,10 @@ use crate::{
     value::{Claimant, StoreError, StoreErrorKind, check_key, hex},
 };
 
-/// What would end a header, or its name.
+/// The characters that would end a header or its name.
 const IN_A_HEADER: &AsciiSet = &CONTROLS.add(b'%').add(b':');
 
-/// A message to be staged: what is to be sent once the transaction is committed.
+/// A message to be staged, which is sent once the transaction is committed.
 ///
 /// ```
 /// use tower_idempotency::outbox::Message;
@@ -26,30 +26,32 @@ const IN_A_HEADER: &AsciiSet = &CONTROLS.add(b'%').add(b':');
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
-    /// A random UUID (RFC 9562, version 4), the same however often the message is sent: what a consumer knows a
-    /// duplicate by.
+    /// A random UUID (RFC 9562, version 4), the same however often the message is sent. A consumer recognises a
+    /// duplicate by it.
     ///
-    /// A table takes an id once. One that is set by hand, such as a business number, is up to 36 characters of ASCII.
+    /// A table accepts an id once. An id that is set by hand, such as a business number, is up to 36 characters of
+    /// ASCII.
     pub id: String,
-    /// Where it goes: a subject, a topic, a routing key. 1 to 255 bytes, without control characters, not blank.
+    /// The destination: a subject, a topic, a routing key. 1 to 255 bytes, without control characters, not blank.
     pub topic: String,
-    /// Messages of one key are sent in their order, whatever their topics. Those without a key have none.
+    /// The ordering key. Messages of one key are sent in their order, whatever their topics. Messages without a key
+    /// have no order.
     ///
     /// 1 to 255 bytes, without control characters.
     pub key: Option<String>,
     /// Names and values, such as a content type or a trace.
     pub headers: Vec<(String, String)>,
-    /// What is sent.
+    /// The content.
     pub payload: Bytes,
 }
 
 impl Message {
-    /// A message without a key and headers, with an id of its own.
+    /// Creates a message with a new id, without a key and without headers.
     pub fn new(topic: impl Into<String>, payload: impl Into<Bytes>) -> Self {
         Self { id: random_id(), topic: topic.into(), key: None, headers: Vec::new(), payload: payload.into() }
     }
 
-    /// What its order is kept by: the order's number, the account.
+    /// Sets the key by which the order of messages is kept, such as an order number or an account.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
@@ -63,7 +65,7 @@ impl Message {
         self
     }
 
-    /// Whether the columns of every database can hold it: a database that is not strict would cut it to length.
+    /// Checks that the columns of every database can hold the message: a database that is not strict would truncate it.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let refused = |message| StoreError::new(StoreErrorKind::Invalid, message).without_effect();
         let of = |what: &'static str| move |error| refused(format!("a message's {what}: {error}"));
@@ -76,7 +78,7 @@ impl Message {
         Err(refused("a message's id is 1 to 36 characters of ASCII".to_owned()))
     }
 
-    /// A line for each header.
+    /// Returns the headers as text, one a line.
     pub(super) fn header_lines(&self) -> Option<String> {
         let encoded = |text: &str| utf8_percent_encode(text, IN_A_HEADER).to_string();
         let line = |(name, value): &(String, String)| format!("{}: {}", encoded(name), encoded(value));
@@ -84,20 +86,20 @@ impl Message {
     }
 }
 
-/// Without its payload, and without the values of its headers.
+/// Omits the payload and the values of the headers.
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message").field("id", &self.id).field("topic", &self.topic).finish_non_exhaustive()
     }
 }
 
-/// A message that was staged, on its way out.
+/// A message that was staged, as a relay sends it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StagedMessage {
-    /// What was staged.
+    /// The message.
     pub message: Message,
-    /// Which try it is, from 1 on; in a list, how many there were. A try that a crash cut short counts.
+    /// The number of this try, from 1 on; in a list, how many there were. A try that a crash has interrupted counts.
     pub attempt: u32,
     /// When it was staged, by the database's clock.
     pub staged: SystemTime,
@@ -106,7 +108,7 @@ pub struct StagedMessage {
 }
 
 impl StagedMessage {
-    /// Reads what [`MESSAGE`](super::statements) says.
+    /// Reads the columns of [`MESSAGE`](super::statements).
     pub(super) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
         let text = |at| Ok::<_, sqlx::Error>(D::text(row, at)?.unwrap_or_default());
         let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or_default());

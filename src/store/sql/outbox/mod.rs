@@ -29,14 +29,14 @@ pub use self::{
 
 /// Messages that wait in a table until they are sent.
 ///
-/// They are [staged](Self::stage) in the transaction of what they tell of, so that they are there if and only if it is
-/// committed, and a [`Relay`](crate::outbox::Relay) sends them afterwards.
+/// They are [staged](Self::stage) in the transaction of the change that they report, so that they exist if and only if
+/// it is committed, and a [`Relay`](crate::outbox::Relay) sends them afterwards.
 ///
 /// # The table
 ///
-/// [`migrate`](Self::migrate) creates it; [`schema`](Self::schema) is the text for those who own their migrations. It
-/// is in the database of the business's tables, or it could not be written in their transactions. What is stuck, with
-/// plain SQL:
+/// [`migrate`](Self::migrate) creates it; [`schema`](Self::schema) returns its text for applications that manage their
+/// own migrations. The table has to be in the database of the business tables, so that it can be written in their
+/// transactions. To find messages that are stuck, with plain SQL:
 ///
 /// ```sql
 /// SELECT id, topic, message_key, attempts, created_ms FROM idempotency_outbox WHERE sent_ms IS NULL ORDER BY seq;
@@ -44,11 +44,10 @@ pub use self::{
 ///
 /// # Order
 ///
-/// The messages of a key are sent in the order in which they were staged. That is the order in which their transactions
-/// were committed wherever those were one after the other, as they are when each of them changes the same row, such as
-/// the order's, *before* it stages. Transactions that stage for one key at the same time have no order, and so their
-/// messages have none; each of them is sent all the same: a relay looks for what is unsent, and not for what comes
-/// after the last it has seen.
+/// The messages of a key are sent in the order in which they were staged. That is the order of their commits if their
+/// transactions ran one after the other, as they do if each of them changes the same row, such as the order's, *before*
+/// it stages. Transactions that stage for one key at the same time have no order, and neither have their messages. Each
+/// of them is sent all the same: a relay looks for unsent messages, and not for those after the last that it has seen.
 pub struct Outbox<D: Database> {
     store: SqlStore<D>,
     table: Table,
@@ -57,18 +56,19 @@ pub struct Outbox<D: Database> {
 }
 
 impl<D: Driver> Outbox<D> {
-    /// An outbox in the table `idempotency_outbox`, on a pool of the application's. See also [`SqlStore::outbox`].
+    /// Creates an outbox in the table `idempotency_outbox`, on a pool of the application's. See also
+    /// [`SqlStore::outbox`].
     ///
-    /// Nothing is asked of the database yet.
+    /// Nothing is sent to the database yet.
     pub fn new(pool: Pool<D>) -> Self {
         SqlStore::builder().without_purge().pool(pool).outbox()
     }
 
-    /// One in another table: `name` or `schema.name`, of letters, digits and underscores.
+    /// Sets another table: `name` or `schema.name`, of letters, digits and underscores.
     ///
     /// # Errors
     ///
-    /// Returns an error if the name is none.
+    /// Returns an error if the name is invalid.
     pub fn table(self, name: &str) -> Result<Self, StoreError> {
         Ok(Self::within(self.store, Table::new(name)?))
     }
@@ -78,30 +78,30 @@ impl<D: Driver> Outbox<D> {
         Self { store, table, statements, woken: Arc::default() }
     }
 
-    /// The statements that create the table and its indexes, if they are not there: for those who own their
-    /// migrations.
+    /// Returns the statements that create the table and its indexes if they do not exist, for applications that manage
+    /// their own migrations.
     pub fn schema(&self) -> String {
         self.statements.schema.clone()
     }
 
-    /// Creates the table and its indexes, if they are not there. It may be called by several processes at once.
+    /// Creates the table and its indexes if they do not exist. Several processes may call it at once.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.store.bring_up(&self.table, &self.statements.schema).await
     }
 
-    /// Stages a message in the caller's transaction: it is sent if and only if that is committed.
+    /// Stages a message in the caller's transaction: the message is sent if and only if the transaction is committed.
     ///
-    /// The connection is that of an `sqlx` transaction or of a [`Tx`](crate::store::Tx), by `&mut *tx`. Without a
+    /// The connection is that of an `sqlx` transaction or of a [`Tx`](crate::store::Tx): `&mut *tx`. Without a
     /// transaction the message is committed by itself.
     ///
     /// # Errors
     ///
-    /// Returns an error if the message's topic, key or id is [none](Message), and those of the database. Nothing is tried again,
-    /// since the transaction may be broken; roll it back.
+    /// Returns an error if the message's topic, key or id is [invalid](Message), or if the database returns one.
+    /// Nothing is tried again, since the transaction may be broken: roll it back.
     ///
     /// # Cancellation
     ///
-    /// Dropped half-way, the message may or may not be in the transaction; roll it back.
+    /// If the future is dropped, the message may or may not be in the transaction: roll it back.
     pub async fn stage(&self, connection: &mut D::Connection, message: &Message) -> Result<(), StoreError> {
         message.check()?;
         let headers = message.header_lines();
@@ -112,17 +112,17 @@ impl<D: Driver> Outbox<D> {
         staged.map(drop).map_err(|error| CommandError::Failed(error).into_error::<D>(false))
     }
 
-    /// Has a relay of this process, on a clone of this outbox, look now and not at the end of its pause: for after a
-    /// commit.
+    /// Wakes a relay of this process on a clone of this outbox, so that it does not wait for the end of its pause. Call
+    /// it after a commit.
     pub fn wake(&self) {
         self.woken.notify_one();
     }
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// An outbox on the pool of this store, in the table `idempotency_outbox`.
+    /// Returns an outbox on the pool of this store, in the table `idempotency_outbox`.
     ///
-    /// It is one for all namespaces.
+    /// All namespaces share it.
     pub fn outbox(&self) -> Outbox<D> {
         Outbox::within(self.clone(), Table::named("idempotency_outbox"))
     }

@@ -11,17 +11,18 @@ use crate::{
 
 use super::{Outbox, StagedMessage, number};
 
-/// How often heads are looked for that others do not lease at the same moment.
+/// How often heads are looked for if others lease them at the same moment.
 const LOOKS: usize = 4;
 
-/// What a relay does.
+/// The operations of a relay.
 impl<D: Driver> Outbox<D> {
-    /// Leases messages that may be sent now, at most one of each key: the first that is unsent. Those that were never
-    /// tried come first, then those that are due for the longest. Messages of the topics in `but` are left alone.
+    /// Leases messages that may be sent now, at most one of each key: the first that is unsent. Messages that were
+    /// never tried come first, then those that have been due for the longest. Messages of the topics in `but` are
+    /// skipped.
     ///
-    /// If the database can skip what others have locked it is one statement. Elsewhere the heads are read first, of
-    /// one moment, and then taken one by one if they are still as they were seen; a locking read of MariaDB would see
-    /// the messages and what stands before them at different moments.
+    /// If the database can skip locked rows, this is one statement. Otherwise the heads are read first, as of one
+    /// moment, and then taken one by one if they are still as they were seen: a locking read of MariaDB would see the
+    /// messages and those before them at different moments.
     pub(crate) async fn lease(&self, limit: usize, but: &[&str], lease: Duration) -> Result<Vec<StagedMessage>, StoreError> {
         let but = lines(but);
         let but = Value::Text(Some(&but));
@@ -49,8 +50,8 @@ impl<D: Driver> Outbox<D> {
         Ok(leased)
     }
 
-    /// Leases the first unsent message of the key of one that was sent, without looking for it among all others. It has
-    /// to be of the same topic.
+    /// Leases the first unsent message with the key of one that was sent, without a search among all others. The
+    /// message has to be of the same topic.
     pub(crate) async fn lease_next(&self, sent: &StagedMessage, lease: Duration) -> Result<Option<StagedMessage>, StoreError> {
         let Some(key) = sent.message.key.as_deref() else { return Ok(None) };
         let rows = self.store.rows(&self.statements.first, &[Value::Text(Some(key))]).await?;
@@ -62,7 +63,7 @@ impl<D: Driver> Outbox<D> {
         }
     }
 
-    /// Takes the head of a key, if it is as it was seen and may be sent now.
+    /// Leases the head of a key, if it is as it was seen and may be sent now.
     async fn take(&self, mut head: StagedMessage, relay: [u8; 16], lease: Duration) -> Result<Option<StagedMessage>, StoreError> {
         let values = [bytes(&relay), time(lease), Value::Int(head.seq), Value::Int(head.attempt.into())];
         if self.store.change(&self.statements.lease, &values).await? == 0 {
@@ -73,13 +74,13 @@ impl<D: Driver> Outbox<D> {
         Ok(Some(head))
     }
 
-    /// Marks a message as sent, unless another relay has it by now.
+    /// Marks a message as sent, unless another relay has taken it over.
     pub(crate) async fn sent(&self, message: &StagedMessage) -> Result<bool, StoreError> {
         let values = [Value::Int(message.seq), bytes(&message.relay)];
         Ok(self.store.change(&self.statements.sent, &values).await? > 0)
     }
 
-    /// Gives a message back, to be sent after a pause, unless another relay has it by now.
+    /// Gives a message back, to be sent after a pause, unless another relay has taken it over.
     pub(crate) async fn put_off(&self, message: &StagedMessage, pause: Duration) -> Result<bool, StoreError> {
         let values = [time(pause), Value::Int(message.seq), bytes(&message.relay)];
         Ok(self.store.change(&self.statements.failed, &values).await? > 0)
@@ -91,8 +92,8 @@ impl<D: Driver> Outbox<D> {
     }
 }
 
-/// A line for each topic; no topic has a line break in it. A database can look for a line without a list of parameters
-/// whose length changes.
+/// Returns one line for each topic; no topic contains a line break. So a database can search for a line, and the
+/// statement needs no list of parameters of varying length.
 fn lines(topics: &[&str]) -> String {
     topics.iter().fold(String::from("\n"), |lines, topic| lines + topic + "\n")
 }

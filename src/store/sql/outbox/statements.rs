@@ -7,10 +7,10 @@ use crate::store::sql::{
     table::Table,
 };
 
-/// What every statement that reads a message reads of it, in this order; see `message.rs`.
+/// The columns that every statement that reads a message returns, in this order; see `message.rs`.
 const MESSAGE: &str = "seq, id, topic, message_key, headers, payload, created_ms, attempts";
 
-/// The texts of a database, as they stand in its files.
+/// The texts of a database, as they are in its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts {
     pub(in crate::store::sql) schema: &'static str,
@@ -33,7 +33,7 @@ pub(super) struct Statements {
     pub(super) schema: String,
     pub(super) stage: Statement,
     pub(super) heads: Statement,
-    /// Reading the heads leases them, too.
+    /// Whether reading the heads also leases them.
     pub(super) heads_lease: bool,
     pub(super) first: Statement,
     pub(super) lease: Statement,
@@ -74,7 +74,7 @@ impl Statements {
     }
 }
 
-/// The files of a folder.
+/// Includes the files of a folder.
 macro_rules! outbox_texts {
     ($folder:literal) => {
         outbox_texts!($folder: schema, stage, heads, first, lease, sent, failed, unsent, stats, discard, old, remove)

@@ -27,27 +27,27 @@ use super::{
     running::{Place, Runner},
 };
 
-/// How often a claim begins anew that lost against others, and how long it waits before.
+/// How often a claim that lost against others begins anew, and how long it waits before.
 ///
-/// On MariaDB a lock on another key's neighbourhood, such as a purge takes, looks like a lock on the key: it is gone a
+/// On MariaDB a lock on another key's neighbourhood, such as a purge takes, looks like a lock on the key; it is gone a
 /// moment later.
 const TRIES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// What an attempt to write the claim came to.
+/// The result of an attempt to write the claim.
 enum Attempt<D: Driver> {
     Written(Live<D>),
-    /// Another one has the key, or the record is no longer the one that was seen.
+    /// Another claim has the key, or the record is no longer the one that was seen.
     Refused(Option<Place<D>>),
-    /// The statement lost, which says nothing about the key.
+    /// The statement lost, which proves nothing about the key.
     Lost(Option<Place<D>>),
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// First those that run here, then what all can see, then the database's word.
+    /// Checks first the claims that run in this process, then the committed record, and then lets the database decide.
     ///
-    /// Nobody is refused for a lock, or a place among those that run, before it was looked what is there: else duplicates
-    /// of a settled key would refuse one another.
+    /// No claim is refused because of a lock or a running claim before the committed record was read: otherwise
+    /// duplicates of a settled key would refuse one another.
     pub(super) async fn enter_transaction(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
         let id = self.space.id(key);
         let runner = self.shared.running.get(&id);
@@ -70,7 +70,7 @@ impl<D: Driver> SqlStore<D> {
                 None => match Place::take(&self.shared, &id, claim, granted) {
                     Ok(place) => place,
                     Err(runner) if looks || runner.written => return Ok(refused(&runner.head, claim)),
-                    // It may yet find that the key is settled; whether it is can be seen.
+                    // The other claim may find that the key is settled; the committed record shows whether it is.
                     Err(_) => {
                         looks = true;
                         continue;
@@ -86,13 +86,13 @@ impl<D: Driver> SqlStore<D> {
                     sleep(jitter(PAUSE)).await;
                     place
                 }
-                // A record that was not looked for may be one that can be claimed.
+                // A record that was not read yet may be one that can be claimed.
                 Attempt::Refused(place) if !looks && tries > 0 => place,
                 Attempt::Refused(_) | Attempt::Lost(_) => break,
             };
             looks = true;
         }
-        // Whoever was in front may have committed since the look.
+        // The claim before this one may have committed since the read.
         let found = match self.seen(&id).await? {
             Ok(found) => found,
             Err(newer) => return Ok(Entered::Refused(newer)),
@@ -103,15 +103,15 @@ impl<D: Driver> SqlStore<D> {
         }))
     }
 
-    /// Whether the record is looked for before it is written.
+    /// Returns whether the record is read before it is written.
     ///
-    /// A key that this process has not met is most likely free, and a look costs as much as the insert that would find out
-    /// otherwise. But if a transaction has to be waited for, so would an answer that is there.
+    /// A key that this process has not seen is most likely free, and a read costs as much as the insert that would find
+    /// out otherwise. But if the claim has to wait for a transaction, an existing answer would have to wait too.
     fn looks_first(&self, id: &[u8]) -> bool {
         D::ONE_WRITER || self.shared.met.has(id) || self.shared.seats.available_permits() == 0
     }
 
-    /// The record that all can see.
+    /// Returns the committed record.
     async fn seen(&self, id: &[u8]) -> Result<Result<Option<Stored>, Claimed>, StoreError> {
         let rows = self.rows(&self.shared.statements.look, &[bytes(id)]).await?;
         Ok(match rows.first().map(read::<D>).transpose()? {
@@ -125,7 +125,8 @@ impl<D: Driver> SqlStore<D> {
         })
     }
 
-    /// Opens a transaction and writes the claim in it, without waiting for those who have written it in theirs.
+    /// Opens a transaction and writes the claim in it, without waiting for other transactions that have written the
+    /// key.
     async fn write(
         &self,
         id: &[u8],
@@ -188,7 +189,7 @@ impl<D: Driver> SqlStore<D> {
             Some(at_hand) => at_hand.connection,
             None => self.connection().await?,
         };
-        // From here on a connection that is given up half-way is closed: the pool would not know that it has begun.
+        // From here on a connection that is dropped is closed: the pool would not know that it has an open transaction.
         let mut live = Live::new(connection, Arc::clone(&self.shared), place, permits);
         match live.begin(&begin).await.map_err(CommandError::Failed) {
             Ok(()) => return Ok(live),
@@ -201,12 +202,13 @@ impl<D: Driver> SqlStore<D> {
     }
 }
 
-/// What a claim hears of one that runs here.
+/// Returns the answer to a claim if another one runs in this process.
 fn refused(head: &Head<'_>, claim: &Claim) -> Entered {
     Entered::Refused(claimed(judge(Some(head), claim, 0), None))
 }
 
-/// If the claim is ever seen without its answer, it was committed by hand, and nobody knows how it went on.
+/// Returns the claim with an unknown end: if it is ever seen without its answer, it was committed by hand, and its
+/// outcome is unknown.
 fn unknown_end(claim: &Claim) -> Claim {
     Claim { at_most_once: true, horizon: claim.horizon.max(UNRECONCILED), ..claim.clone() }
 }

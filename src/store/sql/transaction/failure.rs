@@ -11,7 +11,7 @@ use super::super::{
 };
 
 impl<D: Driver> SqlStore<D> {
-    /// Writes a record that a claim in a transaction finds, in one statement.
+    /// Writes, in one statement, a record that the next claim in a transaction finds.
     pub(super) async fn record_failed(
         &self,
         key: &RecordKey,

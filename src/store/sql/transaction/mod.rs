@@ -1,4 +1,4 @@
-//! Claims that live and die with the transaction of the work.
+//! Claims that are committed or rolled back with the transaction of the work.
 
 mod enter;
 mod failure;

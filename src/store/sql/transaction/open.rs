@@ -23,20 +23,20 @@ use super::{
     slot::Place,
 };
 
-/// A connection with an open transaction. Dropped, it is closed, which rolls back whatever it was at.
+/// A connection with an open transaction. If it is dropped, the connection is closed, which rolls everything back.
 pub(super) struct Live<D: Driver> {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     connection: Option<PoolConnection<D>>,
     shared: Arc<Shared<D>>,
-    /// A connection is closed, and given back, by a task.
+    /// The runtime of the tasks that close connections and give them back.
     runtime: Handle,
     ended: bool,
-    // Given up after the connection.
+    // Dropped after the connection.
     running: Option<running::Place<D>>,
     _permits: Permits,
 }
 
-/// A seat among those that run in transactions, the turn of a writer, and one at the pool.
+/// The permits for a seat among the transactions, for a writer, and for the pool.
 pub(super) type Permits = [Option<OwnedSemaphorePermit>; 3];
 
 type Manager<D> = <D as Database>::TransactionManager;
@@ -52,7 +52,7 @@ impl<D: Driver> Live<D> {
         Self { connection: Some(connection), shared, runtime, ended: false, running: Some(running), _permits: permits }
     }
 
-    /// The claim is written in it.
+    /// Notes that the claim is written in it.
     pub(super) fn written(&self) {
         if let Some(running) = &self.running {
             running.written();
@@ -78,14 +78,14 @@ impl<D: Driver> Live<D> {
         Manager::<D>::begin(self.connection_mut(), Some(text)).await
     }
 
-    /// Goes on with another connection. The one before is closed.
+    /// Goes on with another connection. The previous one is closed.
     pub(super) fn replace(&mut self, connection: PoolConnection<D>) {
         if let Some(mut former) = self.connection.replace(connection) {
             former.close_on_drop();
         }
     }
 
-    /// Whether it is as the layer has opened it, without a savepoint that was left open.
+    /// Returns whether the transaction is as the layer has opened it, without an open savepoint.
     fn is_whole(&self) -> bool {
         Manager::<D>::get_transaction_depth(self.connection()) == 1
     }
@@ -104,7 +104,7 @@ impl<D: Driver> Live<D> {
         Ok(())
     }
 
-    /// Rolls it back and keeps the place among those that run.
+    /// Rolls the transaction back and keeps the place among the running claims.
     pub(super) async fn leave(mut self) -> Option<running::Place<D>> {
         // If this fails the connection is closed.
         let _ = self.roll_back().await;
@@ -132,7 +132,8 @@ impl<D: Driver> Drop for Live<D> {
     }
 }
 
-/// A pool of the application's gets back what its handlers have used, and its hooks run.
+/// Gives a connection back. A pool of the application's gets back every connection that a handler has used, and its
+/// hooks run.
 fn give_back<D: Driver>(shared: &Arc<Shared<D>>, connection: PoolConnection<D>) {
     if shared.held.is_own() {
         shared.held.keep(&shared.pool, AtHand::new(connection));
@@ -151,8 +152,8 @@ impl<D: Driver> Open<D> {
         Self { shared, place: Arc::new(Place::new(live)), id }
     }
 
-    /// The record was inserted first and is updated last: if it is not there to be updated, what was done in between is
-    /// not there either.
+    /// Settles the claim. The record was inserted first and is updated last: if it does not exist any more, neither
+    /// does what was done in between.
     async fn settle(&self, mut settlement: Settlement) -> Result<Committed, StoreError> {
         let Some(mut live) = self.place.end() else {
             return Ok(rolled_back::<D>("the handler keeps the transaction beyond its answer"));
@@ -160,7 +161,7 @@ impl<D: Driver> Open<D> {
         if !live.is_whole() {
             return Ok(rolled_back::<D>("the handler has left a savepoint open"));
         }
-        // An answer that the database does not take leaves a tombstone, as it would in lease mode.
+        // An answer that the database does not accept leaves a tombstone, as in lease mode.
         let length = settlement.payload.as_ref().map_or(0, Bytes::len) as u64;
         match fits::<D>(live.connection_mut(), length).await {
             Ok(true) => {}
@@ -190,7 +191,7 @@ fn rolled_back<D: Driver>(why: &str) -> Committed {
     Committed::RolledBack(error.without_effect())
 }
 
-/// Tells what the handler has broken from what the database was not able to do.
+/// Distinguishes a transaction that the handler has broken from a failure of the database.
 fn failed<D: Driver>(error: Error) -> Result<Committed, StoreError> {
     let handlers = matches!(&error, Error::Database(error)
         if matches!(D::refusal(&**error), Refusal::Because(StoreErrorKind::Other, _)));

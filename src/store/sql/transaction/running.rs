@@ -12,18 +12,18 @@ use crate::{
 
 use super::super::Shared;
 
-/// The keys that run in transactions of this process.
+/// The keys that are running in transactions of this process.
 ///
-/// Others cannot see them in the table; asked first, they spare a duplicate the way to the pool, which may be empty
-/// because of the very work that it repeats.
+/// Other transactions cannot see them in the table. They are checked first, so that a duplicate does not need a
+/// connection of the pool, which may be empty because of the very work that it repeats.
 #[derive(Default)]
 pub(in super::super) struct Running(Mutex<HashMap<Vec<u8>, Runner>>);
 
-/// Who runs under a key.
+/// The claim that is running under a key.
 #[derive(Clone, Copy)]
 pub(super) struct Runner {
     pub(super) head: Head<'static>,
-    /// Its claim is written. Until then it may find that another one's is.
+    /// Whether it is written. Until then it may find that another claim is written.
     pub(super) written: bool,
 }
 
@@ -37,14 +37,14 @@ impl Running {
     }
 }
 
-/// A key's place among those that run, given up when it is dropped.
+/// A key's place among the running claims, given up when it is dropped.
 pub(super) struct Place<D: Database> {
     shared: Arc<Shared<D>>,
     id: Vec<u8>,
 }
 
 impl<D: Database> Place<D> {
-    /// Takes the place, or says who has it.
+    /// Takes the place, or returns who has it.
     pub(super) fn take(
         shared: &Arc<Shared<D>>,
         id: &[u8],

@@ -9,12 +9,12 @@ use crate::store::TransactionSlot;
 
 use super::{super::driver::Driver, open::Live};
 
-/// The transaction that the layer has opened, in the handler's hands.
+/// The transaction that the layer has opened, taken by the handler.
 ///
 /// What is done in it is committed together with the record of the request, after the handler has answered, or not at
-/// all. It is an extractor with the feature `axum`; elsewhere take it from the
-/// [`Operation`](crate::Operation::transaction).
-/// It dereferences to the connection of `sqlx`, which is what queries are executed on:
+/// all. With the feature `axum` it is an extractor; otherwise take it from the
+/// [`Operation`](crate::Operation::transaction). It dereferences to the connection of `sqlx`, on which queries are
+/// executed:
 ///
 /// ```
 /// # #[cfg(all(feature = "axum", feature = "sqlite"))] {
@@ -36,26 +36,28 @@ use super::{super::driver::Driver, open::Live};
 ///
 /// # What not to do with it
 ///
-/// - Keep it beyond the answer, in a task or in a body that streams: the answer becomes a 500, and all is rolled back.
+/// - Keep it beyond the answer, in a task or in a streaming body: the answer becomes a 500, and everything is rolled
+///   back.
 /// - End it by hand. After a `ROLLBACK` the answer is a 500. A `COMMIT` is not noticed: if the process dies before the
-///   record has its answer, nobody knows how the request ended, and duplicates hear just that (409 `outcome-unknown`).
+///   record has its answer, the outcome of the request is unknown, and duplicates receive 409 `outcome-unknown`.
 /// - Swallow an error of the database and answer with a success. On PostgreSQL the transaction is broken by then, and
-///   the answer becomes a 500. MariaDB and SQLite undo the statement alone, or on a deadlock the transaction, which
-///   becomes a 500 too. A savepoint (`tx.begin()` of `sqlx::Connection`) is for statements that may fail.
+///   the answer becomes a 500. MariaDB and SQLite undo only the statement, or on a deadlock the whole transaction, and
+///   then the answer becomes a 500 too. For statements that may fail, use a savepoint (`tx.begin()` of
+///   `sqlx::Connection`).
 ///
-/// Dropped, it goes back to where it was taken from, and can be taken again.
+/// If it is dropped, it returns to its slot, and can be taken again.
 pub struct Tx<D: Driver> {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     live: Option<Live<D>>,
     place: Arc<Place<D>>,
 }
 
 impl<D: Driver> Tx<D> {
-    /// Takes the transaction out of its place.
+    /// Takes the transaction out of its slot.
     ///
     /// # Errors
     ///
-    /// Returns an error if the transaction is one of another database, is taken already, or has ended.
+    /// Returns an error if the transaction belongs to another database, is taken already, or has ended.
     pub fn take(slot: &TransactionSlot) -> Result<Self, NoTransaction> {
         let Some(place) = slot.get::<Place<D>>() else { return Err(NoTransaction::OtherDatabase) };
         let live = place.take()?;
@@ -97,19 +99,19 @@ impl<D: Driver> fmt::Debug for Tx<D> {
     }
 }
 
-/// Why there is no transaction to take.
+/// The reason why there is no transaction to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoTransaction {
-    /// The request has not come through a layer in transaction mode, or was let through unprotected.
+    /// The request did not pass a layer in transaction mode, or was let through unprotected.
     NoLayer,
     /// The layer's store is in a database of another kind.
     OtherDatabase,
-    /// It is taken: by another extractor of this handler, or by what the handler has passed it to.
+    /// The transaction is taken: by another extractor of this handler, or by code that the handler has passed it to.
     Taken,
     /// The handler has answered, and the transaction has ended.
     Ended,
-    /// The request is a duplicate that [passes through](crate::OnDuplicate::PassThrough), and only reads.
+    /// The request is a duplicate that [passes through](crate::OnDuplicate::PassThrough) and may only read.
     Duplicate,
 }
 
@@ -133,7 +135,7 @@ impl fmt::Display for NoTransaction {
 
 impl Error for NoTransaction {}
 
-/// Where a transaction is while nobody has it.
+/// Holds a transaction while nobody has taken it.
 pub(super) struct Place<D: Driver>(Mutex<State<D>>);
 
 enum State<D: Driver> {
@@ -147,7 +149,7 @@ impl<D: Driver> Place<D> {
         Self(Mutex::new(State::There(live)))
     }
 
-    /// Ends what can be done with it here; gives it, where nobody has it.
+    /// Ends the use of the transaction, and returns it if nobody has taken it.
     pub(super) fn end(&self) -> Option<Live<D>> {
         match self.replace(State::Ended) {
             State::There(live) => Some(live),
@@ -167,7 +169,7 @@ impl<D: Driver> Place<D> {
         }
     }
 
-    /// If it has ended meanwhile, it is rolled back.
+    /// Puts the transaction back. If its use has ended meanwhile, it is rolled back.
     fn give_back(&self, live: Live<D>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, State::Taken) {

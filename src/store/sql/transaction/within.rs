@@ -13,12 +13,12 @@ use super::super::{
 };
 
 impl<D: Driver> SqlStore<D> {
-    /// Settles a claim in a transaction of the caller's, so that the answer is recorded if and only if the transaction
-    /// is committed.
+    /// Settles a claim in the caller's transaction, so that the answer is recorded if and only if the transaction is
+    /// committed.
     ///
-    /// This is for handlers behind a layer of the lease mode that manage their transaction by themselves: they settle
-    /// as the last step before their commit, with the answer that they are about to give. The layer finds the record
-    /// settled by its own claim then, and leaves it so.
+    /// It is for handlers behind a layer of the lease mode that manage their transaction by themselves: the handler
+    /// settles as the last step before its commit, with the answer that it is about to return. The layer then finds the
+    /// record settled by its own claim, and leaves it so.
     ///
     /// ```
     /// # #[cfg(feature = "axum")] {
@@ -46,7 +46,8 @@ impl<D: Driver> SqlStore<D> {
     ///
     /// # Errors
     ///
-    /// Those of the database; nothing is tried again, since the transaction may be broken. Roll it back.
+    /// Returns an error if the database does. Nothing is tried again, since the transaction may be broken: roll it
+    /// back.
     pub async fn settle_in(
         &self,
         connection: &mut D::Connection,
