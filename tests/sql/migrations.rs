@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(1);
 const MORE: Duration = Duration::from_millis(100);
 
 /// For machines that are busy.
-const LENIENCY: Duration = Duration::from_millis(400);
+const LENIENCY: Duration = Duration::from_millis(900);
 
 /// A text that describes everything that is in the database, line by line.
 type Catalogue = &'static str;

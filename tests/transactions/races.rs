@@ -120,8 +120,9 @@ pub(crate) async fn a_crowd_that_waits_asks_as_one<D: Lab>() {
     const WATCHED: Duration = Duration::from_secs(5);
 
     let place = D::place().await;
-    let wait =
-        || Process::<D>::with(&place, 8, |layer| layer.while_running(WhileRunning::Wait(Duration::from_secs(60))));
+    // The database would end the first one's transaction, which does nothing for longer than a lease.
+    let long = Duration::from_secs(120);
+    let wait = || Process::<D>::with(&place, 8, |layer| layer.lease(long).while_running(WhileRunning::Wait(long)));
     let one = wait().await;
     let other = if D::NAME == "SQLite" { one.clone() } else { wait().await };
     let first = one.spawn("a", "insert;gate");
@@ -129,12 +130,13 @@ pub(crate) async fn a_crowd_that_waits_asks_as_one<D: Lab>() {
     let sent = crate::counting::statements_about("idempotency_records");
     let crowd: Vec<_> = (0..CROWD).map(|_| other.spawn("a", "insert")).collect();
     // Each of them asks once when it comes.
-    loop {
+    for waited in 0.. {
         let before = sent();
         tokio::time::sleep(Duration::from_millis(500)).await;
-        if before >= CROWD as u64 && sent() - before <= 10 {
+        if sent() - before <= 10 {
             break;
         }
+        assert!(waited < 30, "they do not come to rest");
     }
     let before = sent();
     tokio::time::sleep(WATCHED).await;

@@ -77,7 +77,10 @@ impl<D: Database> Place<D> {
 
 impl<D: Database> Drop for Place<D> {
     fn drop(&mut self) {
-        self.shared.running.lock().remove(&self.id);
-        self.shared.room.wake(&self.id);
+        let runner = self.shared.running.lock().remove(&self.id);
+        // One that only asked, and was refused, has ended nothing: those who wait would all ask, and wake one another.
+        if runner.is_some_and(|runner| runner.written) {
+            self.shared.room.wake(&self.id);
+        }
     }
 }
