@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tower_idempotency::{
     MemoryStore, RecordKey, RedisStore,
-    store::{Claim, Claimed, CachedStore, Settlement, Store},
+    store::{CachedStore, Claim, Claimed, Settlement, Store},
 };
 
 use self::{

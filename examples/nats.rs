@@ -19,7 +19,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, BackgroundTasks, Operation, SqliteStore,
+    BackgroundTasks, ConsumerLayer, Fingerprint, Operation, SqliteStore,
     consumer::{Action, Consumer},
     store::Store,
 };

@@ -24,7 +24,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, BackgroundTasks, Operation, SqliteStore,
+    BackgroundTasks, ConsumerLayer, Fingerprint, Operation, SqliteStore,
     consumer::{Action, Consumer},
     store::Store,
 };

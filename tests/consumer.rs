@@ -11,10 +11,10 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Keep, KeyError, BackgroundTasks, MemoryStore, Mismatch, Operation, Payload, Policy,
+    BackgroundTasks, ConsumerLayer, Fingerprint, Keep, KeyError, MemoryStore, Mismatch, Operation, Payload, Policy,
     RecordKey, Refusal, StoreErrorKind, StoreVerb, WhileRunning,
     consumer::{Action, Consumed},
-    store::{Claimant, StoreAdmin, Settlement, State},
+    store::{Claimant, Settlement, State, StoreAdmin},
     testing::{Faults, FaultyStore},
 };
 

@@ -83,8 +83,8 @@ const OF_EVERY_EDGE: &[&str] = &[
     "retention",
     "lease",
     "store_timeout",
-    "attached",
-    "background tasks",
+    "cancel_on_disconnect",
+    "background_tasks",
     "secret",
     "observer",
 ];

@@ -5,7 +5,7 @@ use std::{future::ready, sync::Arc, time::Duration};
 
 use tower_idempotency::{
     MemoryStore, RecordKey,
-    store::{Claim, Claimed, StoreAdmin, Store},
+    store::{Claim, Claimed, Store, StoreAdmin},
     testing::{
         FaultyStore, ManualClock,
         suite::{self, Factory},

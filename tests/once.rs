@@ -13,10 +13,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    AfterCrash, Fingerprint, Keep, KeyError, BackgroundTasks, MemoryStore, OnDuplicate, Once, Operation, Payload, Policy,
-    RecordKey, Refusal, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    AfterCrash, BackgroundTasks, Fingerprint, Keep, KeyError, MemoryStore, OnDuplicate, Once, Operation, Payload,
+    Policy, RecordKey, Refusal, Reply, StoreErrorKind, StoreVerb, WhileRunning,
     run::RunError,
-    store::{Claimant, StoreAdmin, Settlement, State},
+    store::{Claimant, Settlement, State, StoreAdmin},
     testing::FaultyStore,
 };
 

@@ -49,8 +49,8 @@ use tower_idempotency::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 use tower_idempotency::store::SqlStore;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, BackgroundTasks, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens, WhileRunning,
-    fingerprint, key, preset, scope, store::StoreAdmin,
+    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens,
+    WhileRunning, fingerprint, key, preset, scope, store::StoreAdmin,
 };
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]

@@ -4,7 +4,7 @@ use tower_layer::Layer;
 
 use super::{Consumer, settings::Settings};
 use crate::{
-    engine::{Engine, BackgroundTasks, Permanent},
+    engine::{BackgroundTasks, Engine, Permanent},
     exchange::Operation,
     value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning, nonzero},
 };

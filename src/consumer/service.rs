@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{Execution, Fate, NoOutcome, ExecutionOutcome, RunContext, Task, Work},
+    engine::{Execution, ExecutionOutcome, Fate, NoOutcome, RunContext, Task, Work},
     exchange::Operation,
     value::{Claim, Event, Payload, RecordKey, is_failure},
 };

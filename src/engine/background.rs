@@ -31,7 +31,7 @@ use crate::value::{RecordKey, Refusal, nonzero};
 /// watched for a lease after the store's last failure, since the claim may still be on its way. A claim that is not
 /// released lapses; on a route that runs at most once, an operation that never ran is then an `outcome-unknown`.
 ///
-/// A server's graceful shutdown waits for its connections, not for background tasks. Await [`drained`](Self::drained)
+/// A server's graceful shutdown waits for its connections, not for background tasks. Await [`wait`](Self::wait)
 /// after it, with a timeout of your choice. Otherwise the claims of background tasks stay running until their leases
 /// lapse.
 ///
@@ -121,7 +121,7 @@ impl BackgroundTasks {
     /// Panics if `time` is zero.
     #[must_use]
     #[track_caller]
-    pub fn time(self, time: Duration) -> Self {
+    pub fn max_duration(self, time: Duration) -> Self {
         let time = nonzero("time for background tasks", time);
         Self { time, ..self }
     }

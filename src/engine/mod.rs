@@ -5,11 +5,11 @@
 
 mod adjusted;
 mod admit;
+mod background;
 mod bounded;
 mod finish;
 mod ghost;
 mod lease;
-mod background;
 mod party;
 mod perform;
 mod permanent;
@@ -36,7 +36,7 @@ pub(crate) use self::{
     finish::{Ending, How},
     lease::Run,
     party::Party,
-    perform::{Execution, Fate, NoOutcome, ExecutionOutcome},
+    perform::{Execution, ExecutionOutcome, Fate, NoOutcome},
     permanent::Permanent,
     task::Task,
     transact::RunContext,

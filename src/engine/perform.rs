@@ -2,7 +2,7 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, Stage, RunContext, Work, bounded::bounded};
+use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, RunContext, Stage, Work, bounded::bounded};
 use crate::{
     store::{FailedAttempt, Granted},
     value::{Claim, Event, Mismatch, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreVerb},

@@ -6,7 +6,7 @@ use std::sync::{
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use super::Party;
-use crate::value::{RecordKey, HandlerDirectives};
+use crate::value::{HandlerDirectives, RecordKey};
 
 /// How far a piece of work is, for whoever has to decide what a client's leaving means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,11 +13,13 @@ use http::{
 };
 use http_body::Body;
 
-use super::{ClaimRequest, Exchange, MARKER, Scoping, codec, headers::HeaderPolicy, times::Times, token::PresentedToken};
+use super::{
+    ClaimRequest, Exchange, MARKER, Scoping, codec, headers::HeaderPolicy, times::Times, token::PresentedToken,
+};
 use crate::{
     body::{Collected, Excess, Failure, Patience, ResponseBody, collect},
     engine::Work,
-    value::{Answer, Caller, KeptAnswer, OnDuplicate, Refusal, Retain, HandlerDirectives, is_undone},
+    value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
 };
 
 /// What becomes of the record.
@@ -146,7 +148,13 @@ impl Exchange {
 
     /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
     /// duplicates get an answer of the application's own, which is one of success.
-    fn fate_unheld(&self, Asking { asked, head }: Asking<'_>, parts: &Parts, broken: bool, wishes: HandlerDirectives) -> Fate {
+    fn fate_unheld(
+        &self,
+        Asking { asked, head }: Asking<'_>,
+        parts: &Parts,
+        broken: bool,
+        wishes: HandlerDirectives,
+    ) -> Fate {
         let fate = self.fate(parts, None, wishes, asked);
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
         match fate {

@@ -5,7 +5,11 @@ use super::{Exchange, Scoping, begin::PartialIdentity};
 
 impl Exchange {
     /// Has an extractor say whose operation it is. Its rejection is the answer.
-    pub(super) async fn authenticate(&self, parts: &mut Parts, subject: PartialIdentity) -> Result<PartialIdentity, Response<Bytes>> {
+    pub(super) async fn authenticate(
+        &self,
+        parts: &mut Parts,
+        subject: PartialIdentity,
+    ) -> Result<PartialIdentity, Response<Bytes>> {
         let Scoping::Scope(scope) = &self.scoping else { return Ok(subject) };
         let Some(extracting) = scope.run_extractor(parts) else { return Ok(subject) };
         let found = extracting.await.map_err(|rejection| *rejection)?;

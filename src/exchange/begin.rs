@@ -111,7 +111,12 @@ impl Exchange {
 
     /// The subject, once an extractor has said whose it is.
     #[cfg(feature = "axum")]
-    pub(super) fn scoped(&self, parts: &Parts, subject: PartialIdentity, scope: Option<String>) -> Result<PartialIdentity, Refusal> {
+    pub(super) fn scoped(
+        &self,
+        parts: &Parts,
+        subject: PartialIdentity,
+        scope: Option<String>,
+    ) -> Result<PartialIdentity, Refusal> {
         let PartialIdentity { mut caller, seen, name } = subject;
         if scope.is_none() {
             caller = self.caller(parts).0;

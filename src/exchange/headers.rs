@@ -23,9 +23,7 @@ impl HeaderPolicy {
             // Most answers have no other field, and it is on none of the lists.
             (*name == CONTENT_TYPE && self.not.is_empty() && connection_is_empty)
                 || !is_hop_by_hop(name)
-                    && (!is_per_client(name)
-                        || self.also.contains(name)
-                        || is_lasting_challenge(status, name, value))
+                    && (!is_per_client(name) || self.also.contains(name) || is_lasting_challenge(status, name, value))
                     && !self.not.contains(name)
                     && !is_named_by(&connection, name)
         })

@@ -92,7 +92,7 @@ pub(crate) struct Exchange {
     pub(crate) fingerprint: FingerprintExtractor,
     pub(crate) headers: HeaderPolicy,
     /// The field that marks a replay, if any does.
-    pub(crate) marker: Option<HeaderName>,
+    pub(crate) replay_header: Option<HeaderName>,
     /// The fields that say when an answer was kept, and until when.
     pub(crate) completed_header: Option<HeaderName>,
     pub(crate) expires_header: Option<HeaderName>,
@@ -143,7 +143,7 @@ impl Exchange {
             scoping: Scoping::Credentials(Credentials::default()),
             fingerprint: fingerprint::bytes(),
             headers: HeaderPolicy::default(),
-            marker: Some(MARKER),
+            replay_header: Some(MARKER),
             completed_header: None,
             expires_header: None,
             sdk_hints: false,
@@ -199,7 +199,7 @@ impl fmt::Debug for Exchange {
             .field("key_required", &self.key_required)
             .field("scoping", &self.scoping)
             .field("fingerprint", &self.fingerprint)
-            .field("marker", &self.replay_header)
+            .field("replay_header", &self.replay_header)
             .field("fail_open", &self.fail_open)
             .field("attached", &self.attached)
             .field("body_timeout", &self.body_timeout)

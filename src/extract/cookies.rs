@@ -87,7 +87,7 @@ pub(super) fn digest(
     }
     sorted.sort_unstable();
     let is_new = |at: usize| at == 0 || sorted[at] != sorted[at - 1];
-    digest.replay_header(marker);
+    digest.marker(marker);
     digest.length((0..length).filter(|&at| is_new(at)).count());
     (0..length).filter(|&at| is_new(at)).for_each(|at| digest.part(sorted[at]));
     true

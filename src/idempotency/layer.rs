@@ -5,7 +5,7 @@ use tower_layer::Layer;
 
 use super::Preset;
 use crate::{
-    engine::{Adjusted, Engine, BackgroundTasks, WaitingBodies},
+    engine::{Adjusted, BackgroundTasks, Engine, WaitingBodies},
     exchange::{Exchange, FailOpen, Idempotency, Scoping, assert_replayable},
     extract::{
         Credential, Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor,

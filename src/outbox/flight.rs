@@ -68,7 +68,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
     /// Leases and sends as many messages as there is room for.
     pub(super) async fn fill(&mut self) {
         loop {
-            let room = self.relay.concurrency().saturating_sub(self.sending.len()).min(self.topics.room());
+            let room = self.relay.places().saturating_sub(self.sending.len()).min(self.topics.room());
             if room == 0 || self.stopping.load(Relaxed) {
                 return;
             }

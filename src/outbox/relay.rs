@@ -86,7 +86,7 @@ const BREATH: Duration = Duration::from_millis(10);
 pub struct Relay<D: SqlDatabase, S> {
     pub(super) outbox: Outbox<D>,
     pub(super) sender: Arc<S>,
-    at_once: usize,
+    concurrency: usize,
     per_topic: Option<usize>,
     pub(super) send_timeout: Duration,
     pub(super) backoff: [Duration; 2],
@@ -99,7 +99,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
         Self {
             outbox,
             sender: Arc::new(sender),
-            at_once: 8,
+            concurrency: 8,
             per_topic: None,
             send_timeout: Duration::from_secs(10),
             backoff: [Duration::from_secs(1), Duration::from_secs(300)],
@@ -108,14 +108,14 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     }
 
     /// Sets how many messages are sent at the same time, each of another key or without one. Default: 8.
-    pub fn at_once(mut self, messages: usize) -> Self {
-        self.at_once = messages.max(1);
+    pub fn concurrency(mut self, messages: usize) -> Self {
+        self.concurrency = messages.max(1);
         self
     }
 
     /// Sets how many messages of one topic are sent at the same time at most, so that others can be sent while its
     /// destination does not answer. A topic whose last message failed is tried with one message at a time until one is
-    /// sent. Default: half of [`at_once`](Self::at_once), and at least one.
+    /// sent. Default: half of [`concurrency`](Self::concurrency), and at least one.
     pub fn concurrency_per_topic(mut self, messages: usize) -> Self {
         self.per_topic = Some(messages.max(1));
         self
@@ -247,12 +247,12 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
         Instant::now() + if more { PURGE_ON } else { PURGE_EVERY }
     }
 
-    pub(super) fn concurrency(&self) -> usize {
-        self.at_once
+    pub(super) fn places(&self) -> usize {
+        self.concurrency
     }
 
     pub(super) fn most_of_a_topic(&self) -> usize {
-        self.per_topic.unwrap_or(self.at_once / 2).clamp(1, self.at_once)
+        self.per_topic.unwrap_or(self.concurrency / 2).clamp(1, self.concurrency)
     }
 
     pub(super) fn lease(&self) -> Duration {
@@ -276,7 +276,7 @@ impl<D: SqlDatabase, S> fmt::Debug for Relay<D, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Relay")
             .field("outbox", &self.outbox)
-            .field("at_once", &self.at_once)
+            .field("concurrency", &self.concurrency)
             .field("per_topic", &self.per_topic)
             .field("send_timeout", &self.send_timeout)
             .field("backoff", &self.backoff)

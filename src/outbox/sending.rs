@@ -9,7 +9,7 @@ use std::{
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    store::{Claimant, StagedMessage, SqlDatabase},
+    store::{Claimant, SqlDatabase, StagedMessage},
     value::StoreError,
 };
 

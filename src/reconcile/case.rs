@@ -6,7 +6,7 @@ use tokio::time::{sleep, timeout};
 use super::{Abandoned, Resolution, reconciler::Worker};
 use crate::{
     RecordKey,
-    engine::{CatchUnwind, Execution, Fate, NoOutcome, ExecutionOutcome, Work},
+    engine::{CatchUnwind, Execution, ExecutionOutcome, Fate, NoOutcome, Work},
     store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
     value::{Digest, hex},
 };

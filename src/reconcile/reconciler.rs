@@ -22,7 +22,7 @@ use crate::value::nonzero;
 use crate::{
     Policy, RecordKey, Secret, StoreError, StoreErrorKind,
     engine::Engine,
-    store::{Filter, StoreAdmin, Record},
+    store::{Filter, Record, StoreAdmin},
 };
 
 /// How many records are asked of the store at a time.

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     RecordKey, StoreError, StoreErrorKind,
     engine::CatchUnwind,
-    store::{Outbox, StagedMessage, SqlDatabase},
+    store::{Outbox, SqlDatabase, StagedMessage},
 };
 
 /// How many messages of an outbox a sweep asks about. Messages that are left come first the next time too.

@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Adjusted, Engine, Execution, BackgroundTasks, Permanent, Task, Work},
+    engine::{Adjusted, BackgroundTasks, Engine, Execution, Permanent, Task, Work},
     exchange::Operation,
     store::{Store, TransactionalStore},
     value::{

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::RunError;
 use crate::{
-    engine::{Engine, Execution, Fate, ExecutionOutcome, Permanent, Work},
+    engine::{Engine, Execution, ExecutionOutcome, Fate, Permanent, Work},
     exchange::Operation,
     value::{Event, OnDuplicate, Payload, Policy, Refusal, is_failure, json_of},
 };

@@ -5,11 +5,11 @@
 //!
 //! The rules for an implementation are at [`Store`]; the feature `testing` has a test suite that checks them.
 
+mod admin;
 mod cached;
 mod future;
 #[cfg(feature = "memory")]
 mod memory;
-mod admin;
 mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
@@ -42,8 +42,8 @@ pub(crate) use self::sql::is_identifier;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::sql::{
-    Message, NoTransaction, Outbox, OutboxStats, StagedMessage, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder,
-    SqlValue, Tx,
+    Message, NoTransaction, Outbox, OutboxStats, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder, SqlValue,
+    StagedMessage, Tx,
 };
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
@@ -51,9 +51,9 @@ pub use crate::value::{
 };
 
 pub use self::{
+    admin::{Cursor, Page, Stats, StoreAdmin},
     cached::CachedStore,
     future::StoreFuture,
-    admin::{Cursor, StoreAdmin, Page, Stats},
     outcome::{Claimed, Finished, Issued, Renewed},
     transaction::{Committed, Entered, FailedAttempt, Transaction, TransactionSlot, TransactionalStore},
 };

@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::value::{Claim, Claimant, Filter, Issue, Record, RecordKey, Release, Settlement};
 
-use super::{Claimed, Cursor, Finished, Issued, StoreAdmin, Page, Renewed, Stats, Store, StoreFuture};
+use super::{Claimed, Cursor, Finished, Issued, Page, Renewed, Stats, Store, StoreAdmin, StoreFuture};
 
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {

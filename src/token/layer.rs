@@ -4,7 +4,7 @@ use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use crate::{
-    engine::{Engine, BackgroundTasks, WaitingBodies},
+    engine::{BackgroundTasks, Engine, WaitingBodies},
     exchange::{Exchange, Idempotency, Issuer, Scoping, TokenRule, assert_replayable},
     extract::{
         fingerprint::{self, FingerprintExtractor, IntoFingerprintExtractor},

@@ -11,7 +11,7 @@ const LONG: u8 = 255;
 /// SHA-256 over the parts of a request, for fingerprints and callers.
 ///
 /// Each part follows its length, which takes one byte for a part of up to 250 bytes and nine for a longer one. What
-/// many requests have in common is a [marker](Self::replay_header) of two bytes. So no two lists of parts share an
+/// many requests have in common is a [marker](Self::marker) of two bytes. So no two lists of parts share an
 /// input, and a small request fits into one block of the hash, 55 bytes.
 #[derive(Clone)]
 pub(crate) struct CompactDigest {
@@ -41,7 +41,7 @@ impl CompactDigest {
     }
 
     /// Adds a marker that has a number of its own. It is unlike every part and every length.
-    pub(crate) fn replay_header(&mut self, number: u8) {
+    pub(crate) fn marker(&mut self, number: u8) {
         self.add(&[MARKER, number]);
     }
 
@@ -101,7 +101,7 @@ mod tests {
         digest.part(b"ab");
         digest.part(b"");
         digest.part(&long);
-        digest.replay_header(9);
+        digest.marker(9);
         digest.length(250);
         assert_eq!(digest.finish(), <[u8; 32]>::from(Sha256::digest(&expected)));
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_marker_is_no_part() {
         let mut marker = CompactDigest::new();
-        marker.replay_header(1);
+        marker.marker(1);
         assert_ne!(marker.finish(), of(&[&[1]]));
         assert_ne!(of(&[&[0; 251]]), of(&[&[0; 250]]));
     }

@@ -39,7 +39,7 @@ pub(crate) use self::{
     key::{check_key, check_name, is_blank},
     nonzero::nonzero,
     payload::is_failure,
-    policy::{Retain, HandlerDirectives},
+    policy::{HandlerDirectives, Retain},
     unseen::Unseen,
 };
 pub use self::{

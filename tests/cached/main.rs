@@ -10,7 +10,9 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, advance};
 use tower_idempotency::{
     Fingerprint, MemoryStore, Mismatch, RecordKey, StoreErrorKind, StoreVerb,
-    store::{Binding, Caller, Claim, Claimed, Finished, CachedStore, Issue, StoreAdmin, Origin, Release, Settlement, Store},
+    store::{
+        Binding, CachedStore, Caller, Claim, Claimed, Finished, Issue, Origin, Release, Settlement, Store, StoreAdmin,
+    },
     testing::{Faults, FaultyStore, ManualClock, suite},
 };
 
@@ -72,7 +74,8 @@ async fn the_rules_of_every_store() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_on_many_threads() {
     let (front, behind) = (MemoryStore::new(), MemoryStore::new());
-    suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace)))).await;
+    suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace))))
+        .await;
 }
 
 /// Whatever state it is in, the front takes nothing away from what the store behind promises.
@@ -84,7 +87,8 @@ async fn the_rules_without_a_front() {
         suite::run(&|namespace: &str| ready(CachedStore::new(front.clone(), behind.namespace(namespace)))).await;
     }
     let (full, behind) = (MemoryStore::builder().capacity(0).build(), MemoryStore::new());
-    suite::run(&|namespace: &str| ready(CachedStore::new(full.namespace(namespace), behind.namespace(namespace)))).await;
+    suite::run(&|namespace: &str| ready(CachedStore::new(full.namespace(namespace), behind.namespace(namespace))))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

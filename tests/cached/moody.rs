@@ -10,8 +10,8 @@ use std::{
 use tower_idempotency::{
     MemoryStore, RecordKey, StoreError, StoreErrorKind,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record, Release, Renewed,
-        Settlement, Stats, Store, StoreFuture,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
+        Stats, Store, StoreAdmin, StoreFuture,
     },
 };
 

@@ -6,8 +6,8 @@ use std::{
 use tower_idempotency::{
     MemoryStore, RecordKey,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record, Release, Renewed,
-        Settlement, Stats, Store, StoreFuture,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
+        Stats, Store, StoreAdmin, StoreFuture,
     },
     testing::ManualClock,
 };

@@ -6,10 +6,10 @@ use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, secs};
 use axum::{Router, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, BackgroundTasks, MemoryStore, Operation, Policy, Reconciler, StoreErrorKind,
+    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, Operation, Policy, Reconciler, StoreErrorKind,
     StoreVerb,
     reconcile::Resolution,
-    store::{Claimant, Finished, StoreAdmin, Release, Settlement, State},
+    store::{Claimant, Finished, Release, Settlement, State, StoreAdmin},
 };
 
 const DAY: Duration = secs(24 * 60 * 60);

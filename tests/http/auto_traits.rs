@@ -7,9 +7,9 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, Service, util::BoxCloneSyncService};
 use tower_idempotency::{
-    Duplicate, Event, Idempotency, IdempotencyLayer, KeptAnswer, BackgroundTasks, MemoryStore, Operation, Policy, RecordKey,
-    Refusal, RefusedRequest, RequestBody, ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
-    store::{Claim, Claimed, StoreAdmin, Record, Store, StoreFuture},
+    BackgroundTasks, Duplicate, Event, Idempotency, IdempotencyLayer, KeptAnswer, MemoryStore, Operation, Policy,
+    RecordKey, Refusal, RefusedRequest, RequestBody, ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
+    store::{Claim, Claimed, Record, Store, StoreAdmin, StoreFuture},
 };
 
 use crate::common::steps::Steps;
@@ -29,7 +29,7 @@ where
 
 type Inner<B> = BoxCloneSyncService<Request<RequestBody<B>>, Response<Full<Bytes>>, Infallible>;
 /// Neither `Sync` nor `Unpin`, as bodies and futures of applications are.
-type Odd = (std::cell::Cell<u8>, std::replay_header::PhantomPinned);
+type Odd = (std::cell::Cell<u8>, std::marker::PhantomPinned);
 
 #[test]
 fn types() {

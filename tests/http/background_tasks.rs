@@ -10,7 +10,7 @@ use tokio::{
     runtime::{Builder, Runtime},
     time::{Instant, sleep, timeout},
 };
-use tower_idempotency::{Event, BackgroundTasks, Observer, StoreErrorKind, StoreVerb, store::State};
+use tower_idempotency::{BackgroundTasks, Event, Observer, StoreErrorKind, StoreVerb, store::State};
 
 use crate::common::{
     Seen,
@@ -40,7 +40,8 @@ impl Observer for Log {
 
 fn shop(background_tasks: &BackgroundTasks) -> (Shop, Log) {
     let log = Log::default();
-    let shop = Shop::new(Order::DONE, false, |layer| layer.background_tasks(background_tasks.clone()).observer(log.clone()));
+    let shop =
+        Shop::new(Order::DONE, false, |layer| layer.background_tasks(background_tasks.clone()).observer(log.clone()));
     (shop, log)
 }
 
@@ -111,7 +112,8 @@ async fn one_whose_store_is_away_goes_on_in_its_place() {
 #[tokio::test(start_paused = true)]
 async fn ghosts_are_bounded_as_well() {
     let background_tasks = BackgroundTasks::new().limit(1);
-    let shops = [(); 2].map(|()| Shop::new(Order::DONE, false, |layer| layer.background_tasks(background_tasks.clone())));
+    let shops =
+        [(); 2].map(|()| Shop::new(Order::DONE, false, |layer| layer.background_tasks(background_tasks.clone())));
     for shop in &shops {
         shop.faults.on(StoreVerb::Claim).once().after_effect().hang();
         let mut call = shop.call();

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, ask, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, BackgroundTasks, StoreErrorKind, StoreVerb, store::State};
+use tower_idempotency::{BackgroundTasks, IdempotencyLayer, StoreErrorKind, StoreVerb, store::State};
 
 const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::time::sleep;
 use tower_idempotency::{
-    IdempotencyLayer, BackgroundTasks, OnDuplicate, Policy, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    BackgroundTasks, IdempotencyLayer, OnDuplicate, Policy, Reply, StoreErrorKind, StoreVerb, WhileRunning,
 };
 
 /// What is heard while these requests are served, one after the other.

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    IdempotencyLayer, BackgroundTasks, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
-    store::{StoreAdmin, State},
+    BackgroundTasks, IdempotencyLayer, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    store::{State, StoreAdmin},
 };
 
 /// When the first one's handler ends; the claim has long lapsed by then.

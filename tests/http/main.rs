@@ -9,6 +9,8 @@ mod at_most_once;
 mod attempts;
 mod auto_traits;
 #[cfg(feature = "testing")]
+mod background_tasks;
+#[cfg(feature = "testing")]
 mod bench;
 #[cfg(feature = "axum")]
 mod callers;
@@ -48,8 +50,6 @@ mod large_answers;
 mod layer_order;
 #[cfg(all(feature = "axum", feature = "tracing"))]
 mod layer_order_of_checks;
-#[cfg(feature = "testing")]
-mod background_tasks;
 #[cfg(feature = "testing")]
 mod lost_claims;
 #[cfg(all(feature = "axum", feature = "testing", feature = "tracing"))]

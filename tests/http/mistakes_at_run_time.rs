@@ -9,7 +9,7 @@ use tokio::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, BackgroundTasks, MemoryStore, Operation, testing::FaultyStore,
+    BackgroundTasks, ConsumerLayer, Fingerprint, IdempotencyLayer, MemoryStore, Operation, testing::FaultyStore,
 };
 
 use crate::{

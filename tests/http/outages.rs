@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::bench::{Bench, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{IdempotencyLayer, BackgroundTasks, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State};
+use tower_idempotency::{
+    BackgroundTasks, IdempotencyLayer, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_fails_is_refused() {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::bench::{Ask, Bench, End, LEASE, STORE_TIMEOUT, Way, ask, millis, secs, when};
 use tokio::{task::JoinHandle, time::sleep};
-use tower_idempotency::{IdempotencyLayer, BackgroundTasks, StoreErrorKind, StoreVerb, WhileRunning, store::State};
+use tower_idempotency::{BackgroundTasks, IdempotencyLayer, StoreErrorKind, StoreVerb, WhileRunning, store::State};
 
 const SEEDS: u64 = 60;
 const PATIENCE: Duration = secs(20);
@@ -95,7 +95,7 @@ async fn play(seed: u64, adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLay
     let lines = lines(clients).await;
     background_tasks.wait().await;
 
-    assert_eq!(bench.handler.concurrency(), 1, "seed {seed}");
+    assert_eq!(bench.handler.at_once(), 1, "seed {seed}");
     let succeeded = successes(&lines);
     assert!(succeeded.len() <= 1, "seed {seed}: {lines:#?}");
     let firsts = lines.iter().filter(|line| line.starts_with("201") && !line.ends_with("replayed")).count();
@@ -153,7 +153,7 @@ async fn whoever_is_overtaken_tells_no_other_story() {
         }
         let lines = lines(clients).await;
         assert!(successes(&lines).len() <= 1, "seed {seed}: {lines:#?}");
-        overtaken += usize::from(bench.handler.concurrency() > 1);
+        overtaken += usize::from(bench.handler.at_once() > 1);
     }
     assert!(overtaken > 0, "nobody was overtaken");
 }

@@ -11,7 +11,7 @@ use axum::{
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     ConsumerLayer, Fingerprint, IdempotencyLayer, MemoryStore, Secret, Tokens, key, scope,
-    store::{Entry, Filter, StoreAdmin, State},
+    store::{Entry, Filter, State, StoreAdmin},
 };
 
 use crate::common::see;

@@ -14,7 +14,7 @@ use http::{Request, Response};
 use tokio::time::sleep;
 use tower::{Layer, Service, service_fn};
 use tower_idempotency::{
-    Event, IdempotencyLayer, BackgroundTasks, MemoryStore, Observer, Operation, RequestBody, Secret, StoreErrorKind,
+    BackgroundTasks, Event, IdempotencyLayer, MemoryStore, Observer, Operation, RequestBody, Secret, StoreErrorKind,
     StoreVerb, scope,
 };
 use tracing::{

@@ -20,7 +20,7 @@ use hyper_util::{
 };
 use tokio::sync::Notify;
 use tower::{Layer, ServiceExt};
-use tower_idempotency::{IdempotencyLayer, BackgroundTasks, MemoryStore, scope};
+use tower_idempotency::{BackgroundTasks, IdempotencyLayer, MemoryStore, scope};
 
 use crate::{
     bench::Log,
@@ -114,7 +114,8 @@ struct Flood {
 impl Flood {
     fn new(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer) -> Self {
         let (background_tasks, log) = (BackgroundTasks::new(), Log::default());
-        let layer = IdempotencyLayer::new(MemoryStore::new()).background_tasks(background_tasks.clone()).observer(log.clone());
+        let layer =
+            IdempotencyLayer::new(MemoryStore::new()).background_tasks(background_tasks.clone()).observer(log.clone());
         Self { layer: adjust(layer), background_tasks, log, sent: 0 }
     }
 

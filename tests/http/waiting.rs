@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, BackgroundTasks, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    AfterCrash, BackgroundTasks, IdempotencyLayer, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
 };
 
 fn patient(patience: Duration) -> impl FnOnce(IdempotencyLayer) -> IdempotencyLayer {

@@ -8,7 +8,7 @@ use std::{
 
 use sqlx::Pool;
 use tower_idempotency::{
-    outbox::{Message, Outbox, StagedMessage, Relay, Sender},
+    outbox::{Message, Outbox, Relay, Sender, StagedMessage},
     store::{SqlDatabase, SqlStore},
 };
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_idempotency::{
     MemoryStore, Reconciler,
-    outbox::{StagedMessage, Relay},
+    outbox::{Relay, StagedMessage},
     reconcile::{Resolution, UnsentResolution},
 };
 

@@ -21,7 +21,7 @@ use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey, StoreErrorKind, StoreVerb,
     reconcile::{Abandoned, Resolution, SweepReport},
-    store::{Claim, Claimed, Filter, StoreAdmin, Settlement, State, Store},
+    store::{Claim, Claimed, Filter, Settlement, State, Store, StoreAdmin},
     testing::FaultyStore,
 };
 
@@ -347,7 +347,10 @@ async fn what_is_found_to_have_failed_is_no_success_for_its_sender() {
     use tower_idempotency::{AfterCrash, preset};
 
     let store = MemoryStore::new();
-    let layer = IdempotencyLayer::new(store.clone()).preset(preset::alipay()).after_crash(AfterCrash::Never).cancel_on_disconnect();
+    let layer = IdempotencyLayer::new(store.clone())
+        .preset(preset::alipay())
+        .after_crash(AfterCrash::Never)
+        .cancel_on_disconnect();
     let app: Router = Router::new().route("/payments", post(pending::<StatusCode>)).layer(layer);
     let deliver = || {
         let request = Request::post("/payments").header("Content-Type", "application/x-www-form-urlencoded");

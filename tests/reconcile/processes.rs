@@ -16,7 +16,7 @@ use tower_idempotency::{
     MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey,
     reconcile::{Resolution, SweepReport},
     run::RunError,
-    store::{Claim, Filter, StoreAdmin, State},
+    store::{Claim, Filter, State, StoreAdmin},
 };
 
 use crate::stores::{Shared, connect};

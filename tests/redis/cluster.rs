@@ -13,7 +13,7 @@ use redis::cluster::ClusterClient;
 use tokio::time::timeout;
 use tower_idempotency::{
     RecordKey, RedisStore, StoreErrorKind,
-    store::{Claimed, Filter, Finished, StoreAdmin, Origin, Settlement, State, Store},
+    store::{Claimed, Filter, Finished, Origin, Settlement, State, Store, StoreAdmin},
     testing::suite,
 };
 

@@ -1,6 +1,6 @@
 //! What a request costs the server.
 
-use tower_idempotency::store::{Claimed, StoreAdmin, Store};
+use tower_idempotency::store::{Claimed, Store, StoreAdmin};
 
 use crate::{claim, granted, key, replays, server::Server, settled};
 

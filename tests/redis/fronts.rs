@@ -8,7 +8,7 @@ use std::{
 
 use tower_idempotency::{
     MemoryStore, RedisStore,
-    store::{Claimed, CachedStore, StoreAdmin, Origin, Settlement, State, Store},
+    store::{CachedStore, Claimed, Origin, Settlement, State, Store, StoreAdmin},
     testing::suite,
 };
 
@@ -18,7 +18,8 @@ use crate::{MINUTE, claim, granted, key, replays, server::Server, settlement, to
 async fn memory_in_front_of_redis() {
     let server = Server::start(&[]);
     let (front, behind) = (MemoryStore::new(), server.store().await);
-    suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace)))).await;
+    suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace))))
+        .await;
 }
 
 /// As a database would be, but for the time that it takes.
@@ -50,7 +51,8 @@ mod before_sqlite {
     async fn keeps_the_rules() {
         let server = Server::start(&[]);
         let (front, behind) = (server.store().await, sqlite(&server).await);
-        suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace)))).await;
+        suite::run(&|namespace: &str| ready(CachedStore::new(front.namespace(namespace), behind.namespace(namespace))))
+            .await;
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use redis::{
 };
 use tower_idempotency::{
     RecordKey, RedisStore, StoreErrorKind,
-    store::{Binding, Claim, Claimed, Finished, Issue, StoreAdmin, Origin, Settlement, State, Store},
+    store::{Binding, Claim, Claimed, Finished, Issue, Origin, Settlement, State, Store, StoreAdmin},
 };
 
 use crate::{MINUTE, claim, granted, key, server::Server};

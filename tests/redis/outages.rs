@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tower_idempotency::{
     RedisStore, StoreErrorKind,
-    store::{Binding, Claimed, Finished, Issue, Issued, StoreAdmin, Origin, Renewed, Store},
+    store::{Binding, Claimed, Finished, Issue, Issued, Origin, Renewed, Store, StoreAdmin},
 };
 
 use crate::{MINUTE, claim, granted, key, release, replays, server::Server, settled, settlement};

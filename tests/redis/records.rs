@@ -3,7 +3,7 @@
 use redis::aio::MultiplexedConnection;
 use tower_idempotency::{
     StoreErrorKind,
-    store::{Caller, Claimed, Filter, Finished, StoreAdmin, Origin, Release, Renewed, State, Store},
+    store::{Caller, Claimed, Filter, Finished, Origin, Release, Renewed, State, Store, StoreAdmin},
 };
 
 use crate::{MINUTE, claim, granted, key, release, server::Server, settled, settlement, windows::windows_hold_and_end};

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use tokio::time::Instant;
 use tower_idempotency::{
     RedisStore, StoreErrorKind,
-    store::{Claimed, StoreAdmin, Store},
+    store::{Claimed, Store, StoreAdmin},
     testing::suite,
 };
 

@@ -18,7 +18,7 @@ use redis::{
 use tokio::time::{Instant, sleep};
 use tower_idempotency::{
     RecordKey, RedisStore,
-    store::{Claim, Claimed, Filter, StoreAdmin, Origin, Settlement, Store},
+    store::{Claim, Claimed, Filter, Origin, Settlement, Store, StoreAdmin},
 };
 
 use crate::{granted, key, server::Server};

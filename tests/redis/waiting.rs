@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
     RedisStore,
-    store::{Claim, Finished, StoreAdmin, Store},
+    store::{Claim, Finished, Store, StoreAdmin},
 };
 
 use crate::{MINUTE, claim, granted, key, server::Server, settlement};

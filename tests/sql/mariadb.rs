@@ -8,7 +8,7 @@ use sqlx::{
 };
 use tower_idempotency::{
     MySqlStore, StoreErrorKind,
-    store::{Claimed, Finished, StoreAdmin, SqlStoreBuilder, Store},
+    store::{Claimed, Finished, SqlStoreBuilder, Store, StoreAdmin},
     testing::suite,
 };
 

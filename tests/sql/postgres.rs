@@ -5,7 +5,7 @@ use std::{future::ready, time::Duration};
 use sqlx::{PgPool, Postgres, postgres::PgPoolOptions};
 use tower_idempotency::{
     PostgresStore, StoreErrorKind,
-    store::{Claimed, Finished, StoreAdmin, SqlStoreBuilder, Store},
+    store::{Claimed, Finished, SqlStoreBuilder, Store, StoreAdmin},
     testing::suite,
 };
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use tower_idempotency::store::{StoreAdmin, SqlStore, SqlStoreBuilder, Store};
+use tower_idempotency::store::{SqlStore, SqlStoreBuilder, Store, StoreAdmin};
 
 use crate::{
     lab::Lab,

@@ -13,7 +13,7 @@ use std::{
 
 use tower_idempotency::{
     RecordKey,
-    store::{Claim, Claimed, Finished, StoreAdmin, Origin, Release, Settlement},
+    store::{Claim, Claimed, Finished, Origin, Release, Settlement, StoreAdmin},
 };
 
 const TASKS: usize = 50;
@@ -98,7 +98,13 @@ async fn race<S: StoreAdmin + Clone>(stores: [S; 2], ended: fn(Finished)) {
 }
 
 /// Says whether the operation has ended.
-async fn attempt<S: StoreAdmin>(store: &S, key: &RecordKey, name: usize, runs: &AtomicU32, ended: fn(Finished)) -> bool {
+async fn attempt<S: StoreAdmin>(
+    store: &S,
+    key: &RecordKey,
+    name: usize,
+    runs: &AtomicU32,
+    ended: fn(Finished),
+) -> bool {
     let claim = claim();
     match store.claim(key, &claim).await.unwrap() {
         Claimed::Granted(granted) if name.is_multiple_of(3) && granted.attempt == 1 => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_idempotency::store::{
-    Caller, Claim, Claimed, Filter, Finished, StoreAdmin, Origin, Release, Renewed, SecretNumber, State, TraceContext,
+    Caller, Claim, Claimed, Filter, Finished, Origin, Release, Renewed, SecretNumber, State, StoreAdmin, TraceContext,
 };
 
 use crate::races::{MINUTE, claim, key, settlement};

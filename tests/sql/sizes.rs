@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tower_idempotency::{
     StoreErrorKind,
-    store::{Claimed, Finished, StoreAdmin, Origin, Settlement},
+    store::{Claimed, Finished, Origin, Settlement, StoreAdmin},
 };
 
 use crate::races::{MINUTE, claim, key};

@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tower_idempotency::{
     RecordKey, StoreErrorKind, StoreVerb,
-    store::{Claim, Claimed, StoreAdmin, Release, Store},
+    store::{Claim, Claimed, Release, Store, StoreAdmin},
     testing::{Faults, FaultyStore},
 };
 

@@ -15,7 +15,7 @@ use tower_idempotency::{
     Fingerprint, RecordKey,
     store::{
         Binding, Caller, Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Granted, Head, Issue, Issued,
-        StoreAdmin, Origin, Page, Record, Release, Renewed, SecretNumber, Settlement, State, Stats, Store, StoreFuture,
+        Origin, Page, Record, Release, Renewed, SecretNumber, Settlement, State, Stats, Store, StoreAdmin, StoreFuture,
         TraceContext, Verdict, judge,
     },
 };

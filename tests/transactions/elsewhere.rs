@@ -219,7 +219,7 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: Lab>()
 pub(crate) async fn a_failure_overwrites_nothing<D: Lab>() {
     use tower_idempotency::{
         RecordKey,
-        store::{Claim, FailedAttempt, Granted, StoreAdmin, State, TransactionalStore},
+        store::{Claim, FailedAttempt, Granted, State, StoreAdmin, TransactionalStore},
     };
 
     let process = Process::<D>::start(&D::place().await).await;

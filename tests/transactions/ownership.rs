@@ -13,7 +13,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     ConsumerLayer, Fingerprint, IdempotencyLayer, Operation, RecordKey, Secret,
     consumer::Consumed,
-    store::{StoreAdmin, Record, SqlStore, State},
+    store::{Record, SqlStore, State, StoreAdmin},
 };
 
 use crate::lab::{Lab, Process};

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use tower_idempotency::{
     Fingerprint, IdempotencyLayer, Mismatch, Operation, Payload, RecordKey,
     store::{
-        Caller, Claim, Claimed, Committed, Entered, Finished, StoreAdmin, Release, Settlement, SqlStore, Store,
+        Caller, Claim, Claimed, Committed, Entered, Finished, Release, Settlement, SqlStore, Store, StoreAdmin,
         TransactionalStore,
     },
 };

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, Operation, Payload, RecordKey,
-    store::{Claim, Claimant, StoreAdmin, Settlement, SqlStore, State as RecordState},
+    store::{Claim, Claimant, Settlement, SqlStore, State as RecordState, StoreAdmin},
 };
 
 use crate::lab::{Lab, Process};

@@ -26,7 +26,7 @@ pub(crate) fn of_bytes(parts: &Parts, body: &Bytes, headers: &[HeaderName]) -> F
     let mut digest = of_head(parts, headers);
     match parts.headers.get(CONTENT_TYPE) {
         Some(value) if value.as_bytes() == JSON => {
-            digest.replay_header(USUAL);
+            digest.marker(USUAL);
             digest.part(body);
         }
         _ => of_typed(&mut digest, &parts.headers, body),
@@ -38,7 +38,7 @@ pub(crate) fn of_bytes(parts: &Parts, body: &Bytes, headers: &[HeaderName]) -> F
 fn of_typed(digest: &mut CompactDigest, headers: &HeaderMap, body: &Bytes) {
     let essence = media::essence(headers);
     if essence.eq_ignore_ascii_case(JSON) {
-        digest.replay_header(USUAL);
+        digest.marker(USUAL);
     } else if essence.iter().any(u8::is_ascii_uppercase) {
         digest.part(&essence.to_ascii_lowercase());
     } else {
@@ -55,13 +55,13 @@ pub(super) fn of_head(parts: &Parts, headers: &[HeaderName]) -> CompactDigest {
     let uri = full_uri(parts);
     let mut digest = CompactDigest::new();
     if parts.method == Method::POST {
-        digest.replay_header(USUAL);
+        digest.marker(USUAL);
     } else {
         digest.part(parts.method.as_str().as_bytes());
     }
     digest.part(uri.path().as_bytes());
     match uri.query() {
-        None => digest.replay_header(NO_QUERY),
+        None => digest.marker(NO_QUERY),
         Some(query) => digest.part(query.as_bytes()),
     }
     if parts.headers.contains_key(CONTENT_ENCODING) {
@@ -84,7 +84,7 @@ fn of_codings(digest: &mut CompactDigest, headers: &HeaderMap) {
     if codings.is_empty() {
         return;
     }
-    digest.replay_header(CODINGS);
+    digest.marker(CODINGS);
     digest.length(codings.len());
     for coding in &codings {
         digest.part(coding);
@@ -92,7 +92,7 @@ fn of_codings(digest: &mut CompactDigest, headers: &HeaderMap) {
 }
 
 fn of_headers(digest: &mut CompactDigest, headers: &HeaderMap, wanted: &[HeaderName]) {
-    digest.replay_header(HEADERS);
+    digest.marker(HEADERS);
     digest.length(wanted.len());
     for name in wanted {
         digest.part(name.as_str().as_bytes());

@@ -1,8 +1,8 @@
 #![deny(clippy::missing_trait_methods)]
 
+mod admin;
 mod filling;
 mod look;
-mod admin;
 mod rest;
 mod transaction;
 
@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
-use super::{Claimed, Finished, Issued, StoreAdmin, Renewed, Store, StoreFuture};
+use super::{Claimed, Finished, Issued, Renewed, Store, StoreAdmin, StoreFuture};
 
 use self::{filling::Filling, rest::Rest};
 

@@ -1,5 +1,5 @@
 use crate::{
-    store::{Cursor, Finished, StoreAdmin, Page, Stats, StoreFuture},
+    store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
     value::{
         Claimant, Entry as Listed, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
     },

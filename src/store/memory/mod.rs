@@ -1,9 +1,9 @@
+mod admin;
 mod builder;
 mod clock;
 mod dropped;
 mod entry;
 mod moment;
-mod admin;
 mod room;
 mod shard;
 mod shards;

@@ -1,7 +1,7 @@
 use redis::{Pipeline, Value};
 
 use crate::{
-    store::{Cursor, Finished, StoreAdmin, Page, Stats, StoreFuture},
+    store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
     value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind},
 };
 
@@ -10,7 +10,7 @@ use super::{
     claim::{Found, torn, whole},
     error::CommandError,
     finish::Place,
-    line::{RetryOnDisconnect, Node, said},
+    line::{Node, RetryOnDisconnect, said},
     record::{HEAD, Stored, Unreadable, glance},
     scripts::FORGET,
 };
@@ -159,7 +159,12 @@ impl RedisStore {
     }
 
     /// Returns the names that the filter may admit, without reading answers and notes.
-    async fn admitted(&self, node: Option<&Node>, filter: Filter, names: Vec<Named>) -> Result<Vec<Named>, CommandError> {
+    async fn admitted(
+        &self,
+        node: Option<&Node>,
+        filter: Filter,
+        names: Vec<Named>,
+    ) -> Result<Vec<Named>, CommandError> {
         if filter == Filter::All {
             return Ok(names);
         }

@@ -9,7 +9,7 @@ use super::{
     RedisStore,
     error::CommandError,
     line::{RetryOnDisconnect, said},
-    record::{NewRecord, HEAD, Stored, UNTOLD, Unreadable, lease_and_span, runs},
+    record::{HEAD, NewRecord, Stored, UNTOLD, Unreadable, lease_and_span, runs},
     scripts::{READ, ROOM, TAKEOVER},
 };
 
@@ -146,7 +146,13 @@ impl RedisStore {
     }
 
     /// Takes the record over, if it is still as it was seen; returns whether it was.
-    async fn take_over(&self, name: &[u8], claim: &Claim, seen: &Stored, granted: &Granted) -> Result<bool, CommandError> {
+    async fn take_over(
+        &self,
+        name: &[u8],
+        claim: &Claim,
+        seen: &Stored,
+        granted: &Granted,
+    ) -> Result<bool, CommandError> {
         if seen.has_expired() {
             return Ok(false);
         }

@@ -94,7 +94,9 @@ impl From<CommandError> for StoreError {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Timeout, Unavailable};
 
         let error = match trouble {
-            CommandError::NoConnection => return Self::new(Unavailable, "no connection to Redis in time").without_effect(),
+            CommandError::NoConnection => {
+                return Self::new(Unavailable, "no connection to Redis in time").without_effect();
+            }
             CommandError::NoAnswer => return Self::new(Timeout, "Redis did not answer in time"),
             CommandError::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
             CommandError::Unsent(error) => {
@@ -222,7 +224,8 @@ mod tests {
         for trouble in [CommandError::Failed(cut.clone()), CommandError::NoAnswer, said("ERR whatever")] {
             assert!(!StoreError::from(trouble).is_without_effect());
         }
-        for second in [CommandError::Unsent(cut.clone()), CommandError::NoConnection, said("OOM full"), said("LOADING")] {
+        for second in [CommandError::Unsent(cut.clone()), CommandError::NoConnection, said("OOM full"), said("LOADING")]
+        {
             let error = StoreError::from(second.after(CommandError::Failed(cut.clone())));
             assert!(!error.is_without_effect() && error.is_temporary(), "{error:?}");
         }

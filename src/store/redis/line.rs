@@ -73,7 +73,11 @@ impl Line {
     }
 
     /// Sends commands that read, to one of the masters, in one batch.
-    pub(super) async fn pipeline_at(&self, node: Option<&Node>, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
+    pub(super) async fn pipeline_at(
+        &self,
+        node: Option<&Node>,
+        pipeline: &Pipeline,
+    ) -> Result<Vec<Value>, CommandError> {
         match (self, node) {
             #[cfg(feature = "redis-cluster")]
             (Self::Cluster(cluster), Some(node)) => cluster.pipeline_at(node, pipeline).await,
@@ -91,7 +95,11 @@ impl Line {
     }
 
     /// Sends commands in one batch. Each has an answer, which may be an error of the server's.
-    pub(super) async fn pipeline(&self, pipeline: &Pipeline, again: RetryOnDisconnect) -> Result<Vec<Value>, CommandError> {
+    pub(super) async fn pipeline(
+        &self,
+        pipeline: &Pipeline,
+        again: RetryOnDisconnect,
+    ) -> Result<Vec<Value>, CommandError> {
         match self.pipeline_once(pipeline).await {
             Err(first) if again == RetryOnDisconnect::Yes && first.is_cut() => {
                 self.pipeline_once(pipeline).await.map_err(|second| second.after(first))

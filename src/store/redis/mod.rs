@@ -1,3 +1,4 @@
+mod admin;
 mod builder;
 mod claim;
 #[cfg(feature = "redis-cluster")]
@@ -8,7 +9,6 @@ mod large;
 mod line;
 mod link;
 mod names;
-mod admin;
 mod record;
 mod scripts;
 #[cfg(feature = "redis-sentinel")]

@@ -4,7 +4,7 @@ use redis::{Cmd, Value};
 
 use super::{
     error::CommandError,
-    line::{RetryOnDisconnect, Line},
+    line::{Line, RetryOnDisconnect},
 };
 
 /// A script that runs in the server as one atomic step.

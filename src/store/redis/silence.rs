@@ -44,7 +44,8 @@ impl Answers {
         replaced: impl Future<Output = ()>,
         suspect: impl Fn(),
     ) -> Result<T, CommandError> {
-        let mut asked = ClaimRequest { answers: self, suspect, before: self.count(), sent: Instant::now(), answered: false };
+        let mut asked =
+            ClaimRequest { answers: self, suspect, before: self.count(), sent: Instant::now(), answered: false };
         let (mut answer, patience) = (pin!(answer), PATIENCE.min(limit));
         let soon = timeout(patience, answer.as_mut()).await;
         let ended = if soon.is_ok() {

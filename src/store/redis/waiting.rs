@@ -48,7 +48,9 @@ impl Waiting {
     pub(super) fn in_cluster(client: redis::cluster::ClusterClient, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
         let hears = Arc::clone(&room);
-        let ears = Subscriber::Cluster(Box::new(super::cluster::Subscriber::new(client, limits, move |heard| hears.hear(&heard))));
+        let ears = Subscriber::Cluster(Box::new(super::cluster::Subscriber::new(client, limits, move |heard| {
+            hears.hear(&heard);
+        })));
         Self { ears, room, limits }
     }
 

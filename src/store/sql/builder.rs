@@ -6,8 +6,8 @@ use tokio::sync::Semaphore;
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    Shared, SqlStore, driver::Driver, error::CommandError, held::Held, met::RecentKeys, purging::Purging, room::Room, space::Space,
-    statements::Statements, table::Table, transaction::Running,
+    Shared, SqlStore, driver::Driver, error::CommandError, held::Held, met::RecentKeys, purging::Purging, room::Room,
+    space::Space, statements::Statements, table::Table, transaction::Running,
 };
 
 /// How long a call waits for a connection: less than the layers wait for a store, so that the error names the reason.
@@ -22,7 +22,7 @@ pub struct SqlStoreBuilder<D: Database> {
     purge_every: Option<Duration>,
     reset: Option<String>,
     pub(super) busy_timeout: Duration,
-    driver: std::replay_header::PhantomData<fn() -> D>,
+    driver: std::marker::PhantomData<fn() -> D>,
 }
 
 impl<D: Driver> SqlStoreBuilder<D> {
@@ -34,7 +34,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
             purge_every: Some(Duration::from_secs(60)),
             reset: None,
             busy_timeout: Duration::from_secs(2),
-            driver: std::replay_header::PhantomData,
+            driver: std::marker::PhantomData,
         }
     }
 

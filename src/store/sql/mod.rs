@@ -1,3 +1,4 @@
+mod admin;
 mod builder;
 mod claim;
 mod driver;
@@ -9,7 +10,6 @@ mod met;
 mod migrating;
 #[cfg(feature = "mysql")]
 mod mysql;
-mod admin;
 mod outbox;
 mod portable;
 #[cfg(feature = "postgres")]

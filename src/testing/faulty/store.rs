@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     RecordKey, StoreVerb,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record, Release, Renewed,
-        Settlement, Stats, Store, StoreFuture,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
+        Stats, Store, StoreAdmin, StoreFuture,
     },
 };
 

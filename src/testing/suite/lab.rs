@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use crate::{
     Fingerprint, Mismatch, RecordKey, StoreError,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, StoreAdmin, Page, Record,
-        Release, Renewed, Settlement, Stats, TraceContext,
+        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release,
+        Renewed, Settlement, Stats, StoreAdmin, TraceContext,
     },
 };
 

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn, util::BoxCloneSyncService};
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, Operation, RecordKey, RequestBody,
-    store::{StoreAdmin, State},
+    store::{State, StoreAdmin},
 };
 
 use crate::common::{Counter, post as send};

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, RecordKey, StoreErrorKind,
-    store::{StoreAdmin, Record, State, Store},
+    store::{Record, State, Store, StoreAdmin},
     testing::{Fault, Faults, FaultyStore},
 };
 

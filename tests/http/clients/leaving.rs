@@ -93,7 +93,10 @@ async fn attached_work_is_dropped_and_its_claim_lapses() {
         site.ran(1).await;
         client.leave(asked);
         site.dropped(1).await;
-        assert_eq!((site.background_tasks.count(), site.record("/gated", "k").await), (0, Some((State::Running, false))));
+        assert_eq!(
+            (site.background_tasks.count(), site.record("/gated", "k").await),
+            (0, Some((State::Running, false)))
+        );
         site.gate.add_permits(1);
         let retry = within("the lease's end", async {
             loop {

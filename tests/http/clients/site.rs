@@ -24,8 +24,8 @@ use tokio::{
     time::timeout,
 };
 use tower_idempotency::{
-    IdempotencyLayer, BackgroundTasks, MemoryStore, Operation, RecordKey,
-    store::{StoreAdmin, State},
+    BackgroundTasks, IdempotencyLayer, MemoryStore, Operation, RecordKey,
+    store::{State, StoreAdmin},
 };
 
 use crate::common::frames::Frames;

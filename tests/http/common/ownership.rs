@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, Keep, Operation, Policy, RecordKey, ResponseBody, Secret,
-    store::{StoreAdmin, State},
+    store::{State, StoreAdmin},
 };
 
 /// What the handler does before it answers.

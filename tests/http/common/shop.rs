@@ -11,8 +11,8 @@ use http_body_util::{BodyExt, Full};
 use tokio::{task::yield_now, time::Instant};
 use tower::{Layer, Service, service_fn, util::BoxCloneService};
 use tower_idempotency::{
-    IdempotencyLayer, BackgroundTasks, MemoryStore, Operation, RecordKey, RequestBody, ResponseBody,
-    store::{StoreAdmin, Record},
+    BackgroundTasks, IdempotencyLayer, MemoryStore, Operation, RecordKey, RequestBody, ResponseBody,
+    store::{Record, StoreAdmin},
     testing::{Faults, FaultyStore},
 };
 
@@ -114,7 +114,10 @@ impl Shop {
         let background_tasks = BackgroundTasks::new();
         let waiting = Arc::new(());
         let way = Wire { store: struck, far: over_a_wire, waiting: waiting.clone() };
-        let layer = IdempotencyLayer::new(way).background_tasks(background_tasks.clone()).store_timeout(STORE_TIMEOUT).lease(LEASE);
+        let layer = IdempotencyLayer::new(way)
+            .background_tasks(background_tasks.clone())
+            .store_timeout(STORE_TIMEOUT)
+            .lease(LEASE);
         let layer = adjust(layer);
         let service = service_fn(move |request| {
             let answer = handler(request);

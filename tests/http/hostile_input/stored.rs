@@ -14,7 +14,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, Keep, MemoryStore, RecordKey, RequestBody, fingerprint,
-    store::{Claim, Claimed, StoreAdmin, Settlement, Store},
+    store::{Claim, Claimed, Settlement, Store, StoreAdmin},
 };
 
 use crate::{

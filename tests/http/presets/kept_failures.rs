@@ -10,7 +10,7 @@ use axum::{
 };
 use tower_idempotency::{
     AfterCrash, IdempotencyLayer, Keep, OnDuplicate, Operation, Payload, Policy, RecordKey, Reply, fingerprint, preset,
-    store::{Claim, StoreAdmin, Settlement, Store},
+    store::{Claim, Settlement, Store, StoreAdmin},
 };
 
 use crate::{

@@ -6,7 +6,7 @@ use axum::{Router, body::Body, http::Request, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore, StoreErrorKind, StoreVerb, TokenLayer, Tokens, scope,
-    store::{Filter, StoreAdmin, State},
+    store::{Filter, State, StoreAdmin},
     testing::FaultyStore,
 };
 

@@ -72,7 +72,10 @@ impl Slow {
 #[tokio::test(start_paused = true)]
 async fn the_fields_of_a_replay() {
     let shop = shop(|layer| {
-        replaying(layer).replay_header(name("x-again")).completed_header(name("x-completed")).expires_header(name("x-expires"))
+        replaying(layer)
+            .replay_header(name("x-again"))
+            .completed_header(name("x-completed"))
+            .expires_header(name("x-expires"))
     });
     let token = shop.token(None).await;
     let (_, first) = shop.send_for_headers(submission(&token, "tea")).await;

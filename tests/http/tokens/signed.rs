@@ -11,7 +11,7 @@ use std::{
 use axum::http::HeaderName;
 use tower_idempotency::{
     MemoryStore, OnDuplicate, SigningKeys, StoreErrorKind, StoreVerb, TokenLayer, Tokens,
-    store::{Filter, StoreAdmin, Record, State},
+    store::{Filter, Record, State, StoreAdmin},
     testing::{FaultyStore, ManualClock},
 };
 

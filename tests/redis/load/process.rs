@@ -30,7 +30,11 @@ const AT_ONCE: usize = 6;
 struct ClaimRequest(Duration);
 
 /// An effect: when, of which operation, and which execution of all that there are.
-async fn pay(State(log): State<Arc<Log>>, Extension(ClaimRequest(asked)): Extension<ClaimRequest>, operation: Operation) -> String {
+async fn pay(
+    State(log): State<Arc<Log>>,
+    Extension(ClaimRequest(asked)): Extension<ClaimRequest>,
+    operation: Operation,
+) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let execution = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
     log.line(&["effect", operation.key(), &execution, &operation.attempt().to_string(), &millis(asked)]);

@@ -3,7 +3,7 @@ use std::time::Duration;
 use tower_idempotency::{
     RecordKey,
     store::{
-        Claimant, Cursor, Filter, Finished, StoreAdmin, Page, Record, Release, Settlement, State, Stats, StoreFuture,
+        Claimant, Cursor, Filter, Finished, Page, Record, Release, Settlement, State, Stats, StoreAdmin, StoreFuture,
     },
 };
 

@@ -22,7 +22,7 @@ use std::{
 
 use super::{Clock, MemoryStore};
 use crate::{
-    store::{Claimed, Finished, Granted, StoreAdmin, Store, StoreFuture},
+    store::{Claimed, Finished, Granted, Store, StoreAdmin, StoreFuture},
     value::{Caller, Claim, Claimant, Fingerprint, Record, RecordKey, Release, Settlement, StoreError},
 };
 pub(super) use model::Random;

@@ -33,7 +33,12 @@ impl Cluster {
     }
 
     /// Sends commands in one batch. All of them go to the server that has the first key.
-    pub(super) async fn pipeline(&self, pipeline: &Pipeline, skip: usize, keep: usize) -> Result<Vec<Value>, CommandError> {
+    pub(super) async fn pipeline(
+        &self,
+        pipeline: &Pipeline,
+        skip: usize,
+        keep: usize,
+    ) -> Result<Vec<Value>, CommandError> {
         let (mut connection, live) = self.0.live();
         // The caller may still send the commands one by one, so the error is returned as it is.
         let name = pipeline.cmd_iter().next().and_then(name);

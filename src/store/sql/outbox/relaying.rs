@@ -23,7 +23,12 @@ impl<D: Driver> Outbox<D> {
     /// If the database can skip locked rows, this is one statement. Otherwise the heads are read first, as of one
     /// moment, and then taken one by one if they are still as they were seen: a locking read of MariaDB would see the
     /// messages and those before them at different moments.
-    pub(crate) async fn lease(&self, limit: usize, but: &[&str], lease: Duration) -> Result<Vec<StagedMessage>, StoreError> {
+    pub(crate) async fn lease(
+        &self,
+        limit: usize,
+        but: &[&str],
+        lease: Duration,
+    ) -> Result<Vec<StagedMessage>, StoreError> {
         let but = lines(but);
         let but = Value::Text(Some(&but));
         let relay = Claimant::random().to_bytes();
@@ -52,7 +57,11 @@ impl<D: Driver> Outbox<D> {
 
     /// Leases the first unsent message with the key of one that was sent, without a search among all others. The
     /// message has to be of the same topic.
-    pub(crate) async fn lease_next(&self, sent: &StagedMessage, lease: Duration) -> Result<Option<StagedMessage>, StoreError> {
+    pub(crate) async fn lease_next(
+        &self,
+        sent: &StagedMessage,
+        lease: Duration,
+    ) -> Result<Option<StagedMessage>, StoreError> {
         let Some(key) = sent.message.key.as_deref() else { return Ok(None) };
         let rows = self.store.rows(&self.statements.first, &[Value::Text(Some(key))]).await?;
         match read_all::<D>(&rows)?.pop() {
@@ -64,7 +73,12 @@ impl<D: Driver> Outbox<D> {
     }
 
     /// Leases the head of a key, if it is as it was seen and may be sent now.
-    async fn take(&self, mut head: StagedMessage, relay: [u8; 16], lease: Duration) -> Result<Option<StagedMessage>, StoreError> {
+    async fn take(
+        &self,
+        mut head: StagedMessage,
+        relay: [u8; 16],
+        lease: Duration,
+    ) -> Result<Option<StagedMessage>, StoreError> {
         let values = [bytes(&relay), time(lease), Value::Int(head.seq), Value::Int(head.attempt.into())];
         if self.store.change(&self.statements.lease, &values).await? == 0 {
             return Ok(None);

@@ -16,7 +16,7 @@ use super::{
         SqlStore,
         claim::claimed,
         driver::{Driver, Value},
-        error::{Refusal, CommandError, torn},
+        error::{CommandError, Refusal, torn},
         line::read,
         statements::Statement,
         stored::{Row, Stored},

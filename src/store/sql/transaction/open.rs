@@ -14,7 +14,7 @@ use super::{
     super::{
         Shared,
         driver::{Driver, Value},
-        error::{Refusal, CommandError},
+        error::{CommandError, Refusal},
         held::AtHand,
         line::fits,
         values::{bytes, time},
