@@ -93,7 +93,8 @@ impl Waiter<'_> {
     /// Records that the store was asked, and need not be asked again for `left`.
     pub(super) fn is_running(&self, left: Duration) {
         let mut next = locked(&self.crowd.next);
-        next.at = later(left);
+        // A store that rounds down says zero shortly before the end.
+        next.at = later(left.max(Duration::from_millis(1)));
         next.asked = Instant::now();
     }
 
