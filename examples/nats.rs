@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It sends itself some orders, twice each, one that the bank declines and one without a number, and consumes until it
-//! is told to end. Start it again, or several of it at once: no order is paid out a second time. What it knows is in
+//! is asked to end. Start it again, or several of it at once: no order is paid out a second time. What it knows is in
 //! `payouts.db`, in the folder for temporary files.
 
 use std::{env, error::Error, time::Duration};
@@ -83,7 +83,7 @@ pub(crate) fn payouts(store: impl Store) -> ConsumerLayer<Order> {
         .retention(Duration::from_secs(7 * 24 * 60 * 60))
 }
 
-/// Consumes a stream, ten messages at a time. The broker delivers a message again that it has not heard of for
+/// Consumes a stream, ten messages at a time. The broker delivers a message again that was not acknowledged within
 /// `patience`; if it is still being paid out then, it is given back.
 pub(crate) async fn consume<S>(
     url: &str,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It sends itself some orders, twice each, one that the bank declines and one without a number, and consumes until it
-//! is told to end. Start it again, or several of it at once: no order is paid out a second time. What it knows is in
+//! is asked to end. Start it again, or several of it at once: no order is paid out a second time. What it knows is in
 //! `payouts.db`, in the folder for temporary files.
 
 use std::{env, error::Error, time::Duration};

@@ -1,5 +1,9 @@
 //! Guides. Their examples run as tests.
 
+/// The terms that the crate uses.
+#[doc = include_str!("../docs/glossary.md")]
+pub mod glossary {}
+
 /// The order of layers.
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}

@@ -51,7 +51,7 @@
 //! | send messages if and only if a transaction is committed | `outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing the work of clients that have left | [`BackgroundTasks`] |
-//! | read a guide | [`guide`] |
+//! | read a guide, or look up a term | [`guide`], [`guide::glossary`] |
 //!
 //! # What is promised
 //!

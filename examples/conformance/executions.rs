@@ -16,7 +16,7 @@ use std::{
 pub(crate) struct Executions {
     by_operation: Mutex<BTreeMap<String, u64>>,
     effects: Option<File>,
-    /// Tells the executions of this process from those of any other.
+    /// Distinguishes the executions of this process from those of any other.
     process: String,
     total: AtomicU64,
 }

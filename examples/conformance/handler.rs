@@ -26,7 +26,7 @@ pub(crate) struct Server {
 
 pub(crate) type Failure = (StatusCode, String);
 
-/// Counts its execution, then does what the request tells it to.
+/// Counts its execution, then does what the request's header `X-Do` says.
 pub(crate) async fn handle(
     State(server): State<Arc<Server>>,
     route: MatchedPath,
@@ -37,7 +37,7 @@ pub(crate) async fn handle(
     perform(server, route, operation, headers, body, async |_| Ok(())).await
 }
 
-/// The same, with an effect before all that it is told to do.
+/// The same, with an effect before all of that.
 pub(crate) async fn perform(
     server: Arc<Server>,
     route: MatchedPath,

@@ -1,4 +1,4 @@
-//! What a request tells the handler to do: the header `X-Do`, a list of items with `;` between them.
+//! What a request asks of the handler: the header `X-Do`, a list of items with `;` between them.
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 

@@ -1,5 +1,5 @@
 //! The crate seen from the wire: a server that mounts the layer on fixed routes, each with a policy of its own, and a
-//! handler that does what the request tells it to. A client that knows nothing of the Rust API can check with it what
+//! handler that does what the request asks for. A client that knows nothing of the Rust API can check with it what
 //! the crate promises.
 //!
 //! ```console
@@ -61,7 +61,7 @@ use self::{
     handler::{Server, abandoned, executions, handle},
 };
 
-/// How long running handlers have, once the server was told to end.
+/// How long running handlers have, once the server was asked to end.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[tokio::main]
@@ -102,7 +102,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .merge(transfer)
         .with_state(Arc::new(Server { store, executions }));
 
-    // Before anybody knows the address, so that whoever does can end the server.
+    // Before the address is printed, so that a client that knows it can end the server.
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind(&flags.listen).await.map_err(|error| format!("{}: {error}", flags.listen))?;
     println!("listening on http://{}", listener.local_addr()?);
@@ -216,7 +216,7 @@ fn no_resubmit(base: IdempotencyLayer) -> IdempotencyLayer {
         .retention(seconds(2))
 }
 
-/// A duplicate is told what the sender wants to read; one that still runs, to come again.
+/// A duplicate receives the sender's word of success; one of a running request, the word for "send it again".
 fn acknowledged(base: IdempotencyLayer) -> IdempotencyLayer {
     let text = |status, body: &'static str| {
         let mut response = Response::new(Bytes::from_static(body.as_bytes()));

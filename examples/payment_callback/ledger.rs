@@ -80,7 +80,7 @@ pub(crate) async fn close<D: Database>(
     Ok(balances)
 }
 
-/// What the platform has told in vain: true, as far as the signature goes, and not in the books.
+/// The signed notices that the platform has sent without success, and that are not in the books.
 fn unheard(refused: &[(String, String, i64)], acknowledged: &HashMap<String, (Notice, usize)>) -> BTreeSet<String> {
     let notices = refused.iter().filter_map(|(message, _, _)| serde_json::from_str::<Notice>(message).ok());
     notices

@@ -1,4 +1,4 @@
-//! The platform: it signs, it tells, and it tells again until it reads the word of success.
+//! The platform: it signs a notice, sends it, and sends it again until it reads the word of success.
 
 use std::{
     collections::HashMap,

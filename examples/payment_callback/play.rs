@@ -30,7 +30,7 @@ pub(crate) fn price(order: &str) -> i64 {
     order.bytes().fold(7, |cents, byte| (cents * 7919 + i64::from(byte)) % 99_991) + 1
 }
 
-/// What the platform tells about an order.
+/// Returns the platform's notice about an order.
 pub(crate) fn notice(order: &str, status: Status) -> Notice {
     Notice { order: order.into(), status, cents: price(order), serial: format!("{order}-{status:?}"), sent: 0 }
 }
@@ -85,7 +85,7 @@ pub(crate) async fn play<D: Database>(store: SqlStore<D>, books: &Books) -> Resu
     println!("\n7. A week later nobody remembers the requests. The books do: M-1 is paid by this number, and M-4 was.");
     D::send(store.pool(), &format!("DELETE FROM {RECORDS}")).await?;
     if books.front.is_some() {
-        // A front does not hear of what is deleted behind it.
+        // A cache is not notified of records that are deleted in the store behind it.
         sleep(FRONT_LIFE).await;
     }
     let twice = Notice { serial: "M-1-twice".into(), ..notice("M-1", Status::Paid) };
@@ -139,13 +139,13 @@ async fn open_the_books<D: Database>(store: &SqlStore<D>) -> Result<(), Failure>
 struct Scene<'a>(&'a Platform);
 
 impl Scene<'_> {
-    /// Tells once, and expects an answer.
+    /// Sends a notice once, and expects an answer.
     async fn tell(&self, order: &str, status: Status, expected: u16) -> Result<(), Failure> {
         let answer = self.0.tell(&notice(order, status)).await;
         expect(&format!("{order} is {}", status.as_str()), answer, expected)
     }
 
-    /// Tells until it is acknowledged: the database may take a moment to see that a server has died.
+    /// Sends a notice until it is acknowledged: the database may take a moment to see that a server has died.
     async fn tell_until(&self, order: &str, status: Status) -> Result<(), Failure> {
         for _ in 0..500 {
             if self.0.tell(&notice(order, status)).await == Some(StatusCode::OK) {

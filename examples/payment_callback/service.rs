@@ -30,7 +30,7 @@ use crate::{
 /// What the platform wants to read, or it sends again.
 const SUCCESS: &str = "success";
 
-/// How long a front answers for a record before it asks the database again, where there is one.
+/// How long a cache answers for a record before the database is asked again.
 pub(crate) const FRONT_LIFE: Duration = Duration::from_secs(1);
 
 /// The order whose handler stops half-way, for the play.
@@ -89,7 +89,7 @@ async fn verify<D: Database>(pool: Pool<D>, request: Request, next: Next) -> Res
     response
 }
 
-/// The second line: each thing that is told about an order runs once, in one transaction with its record.
+/// The second line: each notice about an order runs once, in one transaction with its record.
 fn idempotent(layer: IdempotencyLayer) -> IdempotencyLayer {
     let say = |status, word: &'static str| {
         let mut response = Response::new(Bytes::from_static(word.as_bytes()));
@@ -98,20 +98,20 @@ fn idempotent(layer: IdempotencyLayer) -> IdempotencyLayer {
     };
     layer
         .route("payment-notices")
-        // The merchant's own number. An order is told about more than once, so what is told belongs to the key.
+        // The merchant's own number. There is more than one notice about an order, so the status belongs to the key.
         .key(key::all([key::json("/order"), key::json("/status")]))
         // `sent` differs with each delivery; what counts must not.
         .fingerprint(fingerprint::json_only(["/order", "/status", "/cents", "/serial"]))
-        // Whoever has got this far has signed.
+        // A request that gets this far is signed.
         .unscoped()
         .on_duplicate(OnDuplicate::Respond(say(StatusCode::OK, SUCCESS)))
-        // It must not hear that all is well: the first may fail yet.
+        // It must not receive the word of success: the first may fail yet.
         .while_running(WhileRunning::Respond(say(StatusCode::SERVICE_UNAVAILABLE, "again")))
 }
 
 /// The third line: guards, in the transaction. The answer goes out after the commit.
 ///
-/// Any answer that is no success rolls everything back, the claim too, so that the next delivery runs.
+/// Any answer that is not a success rolls everything back, the claim too, so that the next delivery runs.
 async fn notified<D>(
     Extension(stop_within): Extension<StopWithin>,
     mut tx: Tx<D>,

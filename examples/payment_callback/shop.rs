@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tower_idempotency::guard::{Column, FlowTable, State, StateMachine, Versioned};
 
-/// What is told about an order, and the states that it goes through.
+/// The statuses in a notice about an order, and the states that it goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
@@ -64,7 +64,7 @@ pub(crate) struct Notice {
     pub(crate) status: Status,
     /// Of the order.
     pub(crate) cents: i64,
-    /// The platform's number of what it tells.
+    /// The platform's number of the notice.
     pub(crate) serial: String,
     /// Another one with each delivery.
     pub(crate) sent: u64,

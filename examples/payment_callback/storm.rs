@@ -21,7 +21,7 @@ use crate::{
 
 const SENDERS: usize = 8;
 const DEATHS: usize = 3;
-/// How often the platform tells what the shop does not want to hear.
+/// How often the platform sends a notice that the shop refuses.
 const PATIENCE: usize = 10;
 const DEADLINE: Duration = Duration::from_secs(60);
 

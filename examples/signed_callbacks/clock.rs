@@ -7,7 +7,7 @@ const TOLERANCE: Duration = Duration::from_secs(300);
 
 /// Whether `stamp`, in seconds since 1970, is of about `now`.
 ///
-/// This keeps out deliveries that somebody captured long ago. It is no replacement for the claim: within five minutes, a
+/// This keeps out deliveries that somebody captured long ago. It does not replace the claim: within five minutes, a
 /// captured delivery passes, and is answered as the duplicate that it is. A check that remembers nonces is not wanted
 /// here: it would refuse the sender's honest retries, or a retry within the same signature.
 pub(crate) fn is_recent(stamp: &str, now: SystemTime) -> bool {

@@ -31,7 +31,7 @@ pub(crate) struct Secrets {
     pub(crate) wechat_pay_v3_key: [u8; 32],
 }
 
-/// What the shop does with a callback that is genuine: here, it is told what came.
+/// What the shop does with a callback that is genuine: here, it is given the event.
 pub(crate) type Handle = dyn Fn(&str, &[u8]) + Send + Sync;
 
 struct Shop {

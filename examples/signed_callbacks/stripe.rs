@@ -13,7 +13,7 @@ pub(crate) fn verify(secret: &str, headers: &HeaderMap, body: &[u8], now: System
     let header = headers.get("stripe-signature").and_then(|value| value.to_str().ok()).ok_or("no Stripe-Signature")?;
     let items = || header.split(',').filter_map(|item| item.trim().split_once('='));
     let stamp = items().find(|(name, _)| *name == "t").map(|(_, stamp)| stamp).ok_or("no time stamp")?;
-    // There are two while a secret is being replaced. `v0` is no signature to rely on.
+    // There are two while a secret is being replaced. `v0` must not be relied on.
     let signatures = items().filter(|(name, _)| *name == "v1").filter_map(|(_, signature)| mac::unhex(signature));
     if !mac::is_one_of(signatures, secret.as_bytes(), &[stamp.as_bytes(), b".", body]) {
         return Err("the signature does not match");

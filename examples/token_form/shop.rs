@@ -172,7 +172,7 @@ async fn order(
     Redirect::to(&format!("/{}?form={}&number={number}#{}", words.code, guard.name(), guard.name())).into_response()
 }
 
-/// Which order a page tells of, after it was placed.
+/// The order that a page shows after it was placed.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Placed {
     pub(crate) form: Option<Guard>,

@@ -64,7 +64,7 @@ struct Refusals {
     else_: Told,
 }
 
-/// A heading, and what it means for whoever reads it.
+/// A heading, and what it means for the reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Told(pub(crate) &'static str, pub(crate) &'static str);
 

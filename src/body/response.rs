@@ -87,7 +87,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
             && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
-    /// Returns an exact size only if nothing but data follows: a server that knows the length leaves trailers out.
+    /// Returns an exact size only if no trailers follow: a server that knows the length leaves trailers out.
     fn size_hint(&self) -> SizeHint {
         if let Some(passed) = &self.passed {
             return passed.size_hint();

@@ -1,8 +1,8 @@
 use std::panic::Location;
 
-/// Where a call has changed a part of a policy, so that another one which replaces the whole of it can be warned of.
+/// The place in the source that last changed a part of a policy, for a warning if a later call replaces the whole policy.
 ///
-/// A clone is a new base: whoever gives it another policy means to.
+/// A clone is a new base without such a place: a call that gives it another policy is deliberate.
 #[derive(Debug, Default)]
 pub(crate) struct Adjusted(Option<&'static Location<'static>>);
 
@@ -13,13 +13,13 @@ impl Clone for Adjusted {
 }
 
 impl Adjusted {
-    /// The caller changes a part.
+    /// Records the place of a call that changes a part.
     #[track_caller]
     pub(crate) fn note(&mut self) {
         self.0 = Some(Location::caller());
     }
 
-    /// The caller replaces the whole.
+    /// Warns if the call replaces a policy of which a part was changed before.
     #[track_caller]
     pub(crate) fn replace(&mut self) {
         if let Some(adjusted) = self.0.take() {

@@ -9,30 +9,31 @@ use crate::{
     value::{Claim, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
 };
 
-/// May this request run?
+/// Whether a request may run, and if not, why.
 pub(crate) enum Admission<'a> {
-    /// It may.
+    /// It may run.
     Run(Run<'a>),
-    /// Its caller, or all callers together, have left too much unfinished.
+    /// Its caller, or all callers together, have too many background tasks.
     Refused(Refusal),
-    /// Another one runs, for this long at least.
+    /// Another request runs. Its lease ends after this time.
     Running(Duration),
-    /// It has ended. `None` is a tombstone. The rest is what its first claim brought.
+    /// The operation has ended, with this answer; `None` is a tombstone. The origin is that of its first claim.
     Settled(Option<Bytes>, Origin),
     /// The key belongs to another request or caller.
     Mismatch(Mismatch),
-    /// Nobody can tell whose the record is: it is a later version's, or its secret is not at hand.
+    /// The record cannot be compared: a later version wrote it, or its secret is not available.
     Incompatible,
-    /// It was begun, must not be run again, and nobody knows how it ended.
+    /// The operation began, must not run again, and its outcome was never recorded.
     OutcomeUnknown,
-    /// It should have been issued, and was not, or not for this.
+    /// The key had to be issued (a token), and was not, or for another purpose or principal.
     NotIssued,
-    /// The store failed. Before that it said, perhaps, that another one runs, for that long at least.
+    /// The store failed. `running` is the lease of another request that the store had reported before.
     Failed { error: StoreError, running: Option<Duration> },
 }
 
 impl From<Claimed> for Admission<'_> {
-    /// What a claim is told that was not granted. One that was granted without anybody to run it has no known end.
+    /// Converts the answer to a claim that was not granted. A grant that arrives here belongs to a copy of the claim that
+    /// nobody waits for, so its outcome is unknown.
     fn from(claimed: Claimed) -> Self {
         match claimed {
             Claimed::Running { left, .. } => Self::Running(left),
@@ -46,26 +47,28 @@ impl From<Claimed> for Admission<'_> {
     }
 }
 
-/// A request that asks to run.
+/// A request for admission.
 #[derive(Clone, Copy)]
 pub(crate) struct Ask<'a> {
     pub(crate) work: &'a Work,
     pub(crate) key: &'a RecordKey,
     pub(crate) claim: &'a Claim,
-    /// What its work becomes once it may run.
+    /// The stage of its work after the grant.
     pub(crate) stage: Stage,
     pub(crate) party: &'a Party,
-    /// How long it waits while another one runs.
+    /// How long it waits while another request runs.
     pub(crate) patience: Duration,
-    /// How many bytes of its body are held while it waits.
+    /// The size of the body that is held in memory while it waits.
     pub(crate) body: usize,
 }
 
 impl Engine {
-    /// Claims the key of a request. While another one runs, waits for it.
+    /// Claims the key of a request. While another request runs, waits for it.
     ///
-    /// Dropped while the claim is on its way, the claim is released in the background; dropped while it waits,
-    /// nothing is left behind.
+    /// # Cancellation
+    ///
+    /// If the future is dropped while the claim is on its way, the claim is released in the background. If it is dropped
+    /// while it waits, nothing is left behind.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(crate) fn admit<'a>(&'a self, ask: Ask<'a>) -> impl Future<Output = Admission<'a>> {
         async move {
@@ -81,7 +84,7 @@ impl Engine {
             let mut running = None;
             // Boxed, like all that most requests do not need: each of them would have room for it.
             let mut waiter: Option<Box<Waiter<'_>>> = None;
-            // A grant that comes when its lease is over may have been taken over already.
+            // A grant that arrives after its lease may have been taken over already.
             let limit = self.store_timeout.min(claim.lease);
             loop {
                 let ghost = PendingClaim::new(self, work, key, claim);
@@ -96,7 +99,7 @@ impl Engine {
                     }
                 };
                 if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
-                    // The ghost gives the claim back.
+                    // Dropping the pending claim releases it.
                     return self.granted_too_late(key, running);
                 }
                 ghost.disarm();
@@ -135,7 +138,8 @@ impl Engine {
         }
     }
 
-    /// A grant that is read when its lease is over: this process stood still, and another one may have taken over by now.
+    /// Refuses a grant that is read after its lease has lapsed: this process stood still, and another one may have taken
+    /// over by now.
     pub(super) fn granted_too_late(&self, key: &RecordKey, running: Option<Duration>) -> Admission<'_> {
         let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });

@@ -8,8 +8,10 @@ use crate::{
     value::{Claim, Event, RecordKey, Release},
 };
 
-/// A claim that was sent and whose answer is not known. Dropped in this state, it is released in the background, so
-/// that no ghost holds the key.
+/// A claim that was sent and whose answer has not arrived.
+///
+/// If it is dropped in this state, the claim is released in the background: the store may have granted it, and nobody
+/// would renew or settle it.
 pub(super) struct PendingClaim<'a> {
     engine: &'a Engine,
     work: &'a Work,
@@ -19,12 +21,12 @@ pub(super) struct PendingClaim<'a> {
 }
 
 impl<'a> PendingClaim<'a> {
-    /// To be made before the claim is sent: it may take effect although its caller never comes back.
+    /// Arms the guard. Call it before the claim is sent: the claim may take effect although its caller is dropped.
     pub(super) fn new(engine: &'a Engine, work: &'a Work, key: &'a RecordKey, claim: &'a Claim) -> Self {
         Self { engine, work, key, claim, armed: true }
     }
 
-    /// The answer is known.
+    /// Ends the guard without a release, since the answer is known.
     pub(super) fn disarm(mut self) {
         self.armed = false;
     }
@@ -37,13 +39,13 @@ impl Drop for PendingClaim<'_> {
         let release = Release::new(self.claim.claimant, self.claim.horizon);
         let lease = self.claim.lease;
         let lay = async move { lay(&engine, &key, &release, lease).await };
-        // Past the bound the ghost's lease has to lapse by itself.
+        // Past the bound on background tasks no release is spawned, and the lease has to lapse.
         self.engine.background_tasks.spawn_release(runtime, lay);
     }
 }
 
-/// Releases until it is done, for a lease after the store last failed: the claim may still be on its way when the first
-/// release is refused, and a store that is away may come back.
+/// Sends the release until the store has done it, or for one lease after the store last failed: the claim may still be on
+/// its way when the first release is refused, and a store that is away may come back.
 async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
     let mut since = Instant::now();
     let mut pause = Duration::from_millis(50);

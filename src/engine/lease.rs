@@ -12,7 +12,7 @@ use crate::{
     value::{Claim, Event, RecordKey, StoreVerb},
 };
 
-/// A claim that was granted.
+/// A run: a claim that was granted, and its end.
 pub(crate) struct Run<'a> {
     pub(super) engine: &'a Engine,
     pub(super) work: &'a Work,
@@ -21,9 +21,9 @@ pub(crate) struct Run<'a> {
     pub(crate) granted: Granted,
     /// When the claim, or its last renewal that succeeded, was sent.
     pub(super) renewed: Instant,
-    /// It is being settled or released: a renewal that is refused may only mean that this took effect.
+    /// It is being settled or released: a renewal that is refused may only mean that the settling took effect.
     pub(super) ending: bool,
-    /// The claim is part of it: there is no lease to renew.
+    /// The transaction that the claim is part of. There is no lease to renew then.
     pub(super) transaction: Option<Box<dyn Transaction>>,
 }
 
@@ -40,9 +40,9 @@ impl<'a> Run<'a> {
         Self { engine, work, key, claim, granted, renewed: sent, ending: false, transaction: None }
     }
 
-    /// Goes on with `future` and renews the lease meanwhile, three times within its length.
+    /// Polls `future` to its end, and renews the lease meanwhile, three times within its length.
     ///
-    /// The work comes first at each turn, and what is ready at once costs no timer.
+    /// The future is polled before the heartbeat. A future that is ready at once costs no timer.
     pub(crate) async fn hold<T>(&mut self, mut future: Pin<&mut impl Future<Output = T>>) -> T {
         let mut idle = Some(self).filter(|run| run.transaction.is_none());
         let mut heartbeat = None;
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         .await
     }
 
-    /// Tells of a lease that ran out without a try to renew it: nobody polled this.
+    /// Reports a lease that lapsed without a try to renew it: nobody polled the run, so its handler blocked the thread.
     pub(super) fn look_for_a_stall(&self, now: Instant) {
         let after = now.duration_since(self.renewed);
         if after > self.claim.lease && !self.work.is_overdue() {
@@ -66,7 +66,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Ends when nothing is left to renew.
+    /// Renews the lease until the claim is lost or its end took effect.
+    ///
+    /// A failed renewal is repeated after a tenth of the lease. Past the end of the lease the work is *overdue*: it may
+    /// have been taken over, but a renewal that still succeeds makes it current again.
     async fn heartbeat(&mut self) {
         if self.work.is_lost() {
             return;

@@ -8,35 +8,36 @@ use crate::{
     value::{Claim, Event, Mismatch, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreVerb},
 };
 
-/// An operation that is no HTTP request.
+/// An operation that is not an HTTP request: a message, a function, a case of reconciliation.
 pub(crate) struct Execution<'a> {
     pub(crate) key: &'a RecordKey,
     pub(crate) claim: &'a Claim,
     pub(crate) policy: &'a Policy,
     pub(crate) attached: bool,
-    /// How long an attempt is remembered whose transaction was rolled back. Without it such attempts are not counted.
+    /// Returns for how long an attempt is counted whose transaction was rolled back. Without it such attempts are not
+    /// counted.
     pub(crate) counts: Option<&'a (dyn Fn(u32) -> Duration + Sync)>,
 }
 
-/// What came of an errand.
+/// The outcome of an execution.
 pub(crate) enum ExecutionOutcome<T> {
-    /// It ran, and nothing is known that speaks against what came of it.
+    /// It ran, and its result is valid: no record contradicts it.
     Ran(T),
-    /// It has ended in another try. `None` is a tombstone.
+    /// An earlier try has settled it. `None` is a tombstone.
     Settled(Option<Bytes>),
-    /// There is nothing to give to its caller.
+    /// There is no result for its caller.
     NoOutcome(NoOutcome),
 }
 
-/// Why nothing came of an errand.
+/// Why an execution has no result.
 pub(crate) enum NoOutcome {
-    /// Another one runs, for this long at least.
+    /// Another try runs. Its lease ends after this time.
     Running(Duration),
-    /// The key belongs to another errand or caller.
+    /// The key belongs to another content or caller.
     Mismatch(Mismatch),
-    /// It was begun, must not be run again, and nobody knows how it ended.
+    /// It began, must not run again, and its outcome was never recorded.
     OutcomeUnknown,
-    /// It should have been issued, and was not.
+    /// The key had to be issued (a token), and was not.
     NotIssued,
     /// It ran, and what it did in its transaction is undone.
     RolledBack { attempt: u32 },
@@ -44,7 +45,7 @@ pub(crate) enum NoOutcome {
     CommitUnknown,
     /// Its record is one that this process cannot read.
     Incompatible,
-    /// It was not run for now: the store failed or is full, or too much is on its way.
+    /// It did not run: the store failed or is full, or there are too many background tasks.
     NotNow(Refusal),
 }
 
@@ -69,7 +70,7 @@ impl<T> From<NoOutcome> for ExecutionOutcome<T> {
     }
 }
 
-/// What becomes of the record of an errand that ran.
+/// What is recorded of an execution that ran.
 pub(crate) enum Fate {
     /// It is settled, with a payload or as a tombstone.
     Settle(Option<Bytes>),
@@ -80,7 +81,7 @@ pub(crate) enum Fate {
 }
 
 impl Execution<'_> {
-    /// The record says what a run came to that lost its claim.
+    /// Returns the outcome of a run that lost its claim, which its record decides.
     fn late<T>(&self, record: Option<Box<Record>>) -> ExecutionOutcome<T> {
         match record.filter(|record| record.is_of(self.claim)) {
             Some(record) if record.state == State::Settled => ExecutionOutcome::Settled(record.payload),
@@ -88,7 +89,7 @@ impl Execution<'_> {
         }
     }
 
-    /// What is to be recorded of an attempt that was rolled back.
+    /// Returns what is recorded of an attempt whose transaction was rolled back.
     fn rolled_back(&self, granted: Granted) -> Option<FailedAttempt> {
         self.counts.map(|remembered| FailedAttempt::new(granted, None, remembered(granted.attempt)))
     }
@@ -110,7 +111,7 @@ impl Engine {
         F: Future<Output = (T, Fate)>,
     {
         let stage = if errand.attached { Stage::Attached } else { Stage::Claimed };
-        // A layer is told from others by the address of its engine.
+        // The address of its engine identifies a layer.
         let party = errand.key.scope().map_or(Party::Layer(std::ptr::from_ref(self).addr()), |_| Party::Scope);
         let ask = Ask {
             work,

@@ -6,24 +6,24 @@ use crate::value::Event;
 use crate::value::{RecordKey, Refusal};
 
 impl Engine {
-    /// Tells the observer, and `tracing` if that is switched on.
+    /// Reports an event to the observer and, with the feature, to `tracing`.
     pub(crate) fn report(&self, event: &Event<'_>) {
         #[cfg(feature = "tracing")]
         trace(self, event);
         if let Some(observer) = &self.observer {
-            // Whoever watches must not break off what is claimed. The panic hook has told of it.
+            // A panic of the observer must not end the run. The panic hook has reported it.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(event)));
         }
     }
 
-    /// Stands for a key in logs.
+    /// Returns the text that stands for a key in logs.
     #[cfg(feature = "tracing")]
     pub(crate) fn log_id(&self, key: &RecordKey) -> String {
         self.secret.as_ref().map_or_else(|| key.log_id(), |secret| key.log_id_with(secret))
     }
 }
 
-/// Keys are shown as digests; their text is evaluated only where somebody listens.
+/// Keys are shown as digests, which are computed only if the level is enabled.
 #[cfg(feature = "tracing")]
 fn trace(engine: &Engine, event: &Event<'_>) {
     use tracing::{debug, error, info, trace, warn};

@@ -64,12 +64,12 @@ impl Engine {
     }
 }
 
-/// What a piece of work is told of the claim under which it runs.
+/// What a handler may see of the claim under which it runs.
 pub(crate) struct RunContext {
     pub(crate) claimant: Claimant,
     pub(crate) granted: Granted,
     pub(crate) secret: Option<Secret>,
-    /// Where it finds the transaction in which it runs, if it does.
+    /// The slot of its transaction, in transaction mode.
     #[cfg_attr(not(any(feature = "mysql", feature = "postgres", feature = "sqlite")), allow(dead_code))]
     pub(crate) slot: Option<TransactionSlot>,
 }

@@ -11,8 +11,8 @@ use pin_project_lite::pin_project;
 pin_project! {
     /// A future whose panics are values.
     ///
-    /// It is asserted to be unwind safe: after a panic it is not polled again, and whoever catches the panic ends the
-    /// claim and lets it go on.
+    /// The `AssertUnwindSafe` is sound: after a panic the future is not polled again, and the code that catches the panic
+    /// ends the claim and resumes the panic.
     pub(crate) struct CatchUnwind<F> {
         #[pin]
         future: F,

@@ -8,19 +8,21 @@ use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use super::Party;
 use crate::value::{HandlerDirectives, RecordKey};
 
-/// How far a piece of work is, for whoever has to decide what a client's leaving means.
+/// How far a run has come, which decides what happens to it if its client disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// Nothing is claimed: it may be dropped.
+    /// Nothing is claimed: the run is dropped with its client.
     Open = 0,
-    /// Claimed, and its owner wants it dropped with its client.
+    /// Claimed, and dropped with its client all the same, by `cancel_on_disconnect`. Its claim lapses.
     Attached = 1,
-    /// Claimed: it has to be finished.
+    /// Claimed: it goes on as a background task if its client disconnects.
     Claimed = 2,
 }
 
-/// What one piece of work and those around it know of each other.
+/// The state of one run, shared by its future, its heartbeat, its handler and its guard.
+///
+/// Everything in it is atomic or behind a lock that is held for one assignment, so no lock is ever held across an await.
 #[derive(Debug)]
 pub(crate) struct Work {
     stage: AtomicU8,
@@ -37,7 +39,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Work of the current runtime, which takes over what its client leaves behind.
+    /// Creates the state of a run in the current runtime, which takes over if its client disconnects.
     pub(crate) fn new() -> Self {
         let work = Self {
             stage: AtomicU8::new(Stage::Open as u8),
@@ -55,7 +57,7 @@ impl Work {
         work
     }
 
-    /// Remembers the first runtime that the work is seen in.
+    /// Remembers the runtime of the first poll.
     pub(super) fn capture_runtime(&self) {
         if self.runtime.get().is_none()
             && let Ok(current) = Handle::try_current()
@@ -109,7 +111,7 @@ impl Work {
         self.changed.notify_waiters();
     }
 
-    /// Says whether the lease has run out without a renewal, so that another may have the claim.
+    /// Records whether the lease has lapsed without a renewal, so that another request may have taken the key over.
     pub(super) fn set_overdue(&self, overdue: bool) {
         self.overdue.store(overdue, Ordering::Release);
         if overdue {
@@ -121,12 +123,12 @@ impl Work {
         self.overdue.load(Ordering::Acquire)
     }
 
-    /// Says until when the claim is nobody else's for certain.
+    /// Records the end of the lease: until then no other request can have the key.
     pub(super) fn hold_until(&self, end: Option<Instant>) {
         *self.held_until.lock().unwrap_or_else(PoisonError::into_inner) = end;
     }
 
-    /// The claim is known to be lost, or may be: the time without a renewal counts, also if nobody has looked at it.
+    /// Returns whether the claim is lost, or may be lost since its lease has lapsed.
     pub(crate) fn may_be_lost(&self) -> bool {
         let held_until = || *self.held_until.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_lost() || self.is_overdue() || held_until().is_some_and(|end| end <= Instant::now())

@@ -1,12 +1,12 @@
-//! Warnings about callers that the layer cannot tell apart, or takes for others, and about layers in the wrong order.
+//! Warnings about callers that the layer cannot distinguish or confuses with others, and about layers in the wrong order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a route is warned of.
+/// A warning about a route.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(feature = "tracing"), allow(dead_code))]
 pub(super) enum Advice {
-    /// A request has no credential, and the layer was told nothing.
+    /// A request has no credential, and the layer has no setting for callers.
     NoCredential,
     /// A request has a gateway's token, and no credential that counts.
     GatewayToken,
@@ -28,11 +28,11 @@ pub(super) enum Advice {
     UnprotectedHead,
 }
 
-/// How many pairs of route and advice are told apart. Beyond that nobody is warned any more: without a matched route, each
-/// path is one.
+/// How many pairs of route and advice are remembered. Beyond that nothing is reported any more: without a matched route,
+/// each path is a route.
 const ROUTES: usize = 256;
 
-/// Which routes were warned of what, each once.
+/// The pairs of route and advice that were reported, so that each is reported once.
 pub(super) struct Warned([AtomicU64; ROUTES]);
 
 impl Warned {

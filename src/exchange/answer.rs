@@ -99,9 +99,9 @@ impl Exchange {
         }
     }
 
-    /// Whether the answer goes out as it comes: it is none to wait for, none to replay, or too long to be kept.
+    /// Returns whether the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be kept.
     fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: HandlerDirectives) -> bool {
-        // A 304 tells the length of what it does not send.
+        // The `Content-Length` of a 304 is that of a body that it does not send.
         let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
         let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
         let length = told.unwrap_or(0).max(body.size_hint().lower());
@@ -209,7 +209,7 @@ impl Exchange {
         Fate::Replace(payload, retention, successor)
     }
 
-    /// A failed answer that brought a new token in the place of its own. Whoever missed it gets it again.
+    /// Returns the kept failed answer of a token that was replaced, with the new token: a client that missed it gets it again.
     pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&PresentedToken>) -> Option<KeptAnswer> {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
         let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;

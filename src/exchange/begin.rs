@@ -38,11 +38,11 @@ enum Name {
 }
 
 enum ScopeOf {
-    /// It is told by the head, or there is none.
+    /// The head has it, or the layer has no scope.
     Head(Option<String>),
-    /// The body tells it.
+    /// The body has it.
     Body,
-    /// An extractor tells it, which has not run yet.
+    /// An extractor that has not run yet returns it.
     Extractor,
 }
 
@@ -182,7 +182,7 @@ impl Exchange {
         Ok(Some(Box::new(ClaimRequest { key, claim, token, party: counted_for })))
     }
 
-    /// What the request asks for. In a window by a field the key alone decides.
+    /// Returns the fingerprint of the request. In a window by a field the key alone decides.
     fn fingerprint_of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
         if self.policy.any_content && !self.is_content() {
             return Ok(Fingerprint::OFF);
@@ -190,7 +190,7 @@ impl Exchange {
         self.fingerprint.of(parts, body)
     }
 
-    /// Warns of callers that cannot be told apart.
+    /// Warns of callers that cannot be distinguished.
     fn advise(&self, parts: &Parts, key: &RecordKey, caller: Caller, seen: Seen) {
         if caller == Caller::NONE {
             let advice = if seen.has_gateway_token() { Advice::GatewayToken } else { Advice::NoCredential };
@@ -200,7 +200,7 @@ impl Exchange {
         }
     }
 
-    /// Where a key can be that the head does not have.
+    /// Returns the place in the body in which the key may be.
     fn key_of_body(&self) -> Option<&KeyExtractor> {
         match &self.tokens {
             Some(rule) => Some(&rule.field),
@@ -212,7 +212,7 @@ impl Exchange {
         self.tokens.is_none() && self.key.ends_in_content()
     }
 
-    /// The operation, and the token that names it.
+    /// Returns the key of the operation, and the token that names it.
     fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<Named, Refusal> {
         if let Some(rule) = &self.tokens {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
@@ -222,7 +222,7 @@ impl Exchange {
         Ok((named(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
     }
 
-    /// Whom the request counts for where callers are bounded.
+    /// Returns the party whose bounds the request counts against.
     fn party(&self, key: &RecordKey, caller: Caller, token: Option<&PresentedToken>) -> Party {
         if key.scope().is_some() {
             return Party::Scope;
@@ -257,7 +257,7 @@ impl Exchange {
         matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
     }
 
-    /// Whether nothing but the handler asks what the body of a request with a token says: duplicates are refused.
+    /// Returns whether only the handler reads the body of a request with a token, since duplicates are refused.
     pub(super) fn asks_for_no_body(&self) -> bool {
         matches!(self.policy.on_duplicate, OnDuplicate::Reject) && self.verify.is_none() && !self.keep_request
     }

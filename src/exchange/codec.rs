@@ -50,7 +50,7 @@ pub(super) fn times(payload: &Bytes) -> Option<Times> {
     Some(Times::from_bytes(payload.get(HEAD..HEAD + Times::BYTES)?.try_into().ok()?))
 }
 
-/// Unpacks an answer; `None` if the bytes are none of these versions, or no answer that they pack.
+/// Unpacks an answer; returns `None` if the bytes are of an unknown version or malformed.
 pub(super) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
     let [version @ (WITHOUT_TIMES | VERSION), high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;

@@ -85,7 +85,7 @@ fn is_lasting_challenge(status: StatusCode, name: &HeaderName, value: &HeaderVal
     *name == expected && !schemes(value.as_bytes()).any(is_passing)
 }
 
-/// The words of a list of challenges that can be schemes: the first of each member that is no parameter.
+/// The words of a list of challenges that can be schemes: the first word of each member that is not a parameter.
 fn schemes(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     let mut escaped = false;

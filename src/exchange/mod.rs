@@ -72,13 +72,13 @@ pub(crate) use self::{
 /// The field that marks a replay, unless the layer names another.
 const MARKER: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Makes the answer that tells a client of a refusal.
+/// Makes the response for a refusal.
 pub(crate) type Render = dyn Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync;
 
 /// Names one occurrence of a problem.
 pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-/// Everything that a layer was told, and the engine that does it.
+/// The settings of a layer, and its engine.
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each stands for a call of the builder")]
 pub(crate) struct Exchange {

@@ -161,7 +161,7 @@ impl Operation {
     ///
     /// More than 1 means that a try before this one failed, or never came back, and may have left something behind.
     /// That try may also have come no further than its claim. The count starts again at 1 once the record is gone, so
-    /// it orders the tries of one operation, and is no fencing token for other systems beyond the retention.
+    /// it orders the tries of one operation, and is not a fencing token for other systems beyond the retention.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.started.granted.attempt

@@ -5,7 +5,7 @@ use super::{answer::is_partial, codec, headers::HeaderPolicy, times::Times};
 use crate::{body::Collected, value::Payload};
 
 impl Payload {
-    /// The request was answered with `response`.
+    /// Keeps `response` as the answer of the operation.
     ///
     /// What a layer leaves out by default is left out here too: cookies, challenges, CORS and connection fields. An
     /// answer that cannot be replayed (1xx, 206) becomes a tombstone.

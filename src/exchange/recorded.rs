@@ -10,7 +10,7 @@ use super::{
 };
 use crate::problem;
 
-/// What is told of a record, once there is one.
+/// The response headers that describe a record, once it exists.
 pub(super) struct OfRecord {
     /// The token that takes the place of the one that came.
     successor: Option<HeaderValue>,
@@ -26,7 +26,7 @@ impl Exchange {
         OfRecord { successor, times: self.times_of(fate), settled: matches!(fate, Fate::Settle(..)) }
     }
 
-    /// The times that are in the record, if the layer is to tell them.
+    /// Returns the times that are in the record, if the layer sends them.
     fn times_of(&self, fate: &Fate) -> Option<Times> {
         if self.completed_header.is_none() && self.expires_header.is_none() {
             return None;

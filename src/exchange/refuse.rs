@@ -18,7 +18,7 @@ const DRAIN_BYTES: usize = 8 * 1024 * 1024;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 impl Exchange {
-    /// Tells a client of a refusal.
+    /// Returns the response for a refusal, and reports it.
     pub(crate) fn refuse<B: Body>(
         &self,
         head: &Parts,
@@ -28,7 +28,7 @@ impl Exchange {
         self.refusal(Some(head), key, refusal).map(|body| ResponseBody::whole(body, None))
     }
 
-    /// The answer that tells a client of a refusal, reported.
+    /// Returns the response for a refusal with its body in memory, and reports it.
     pub(super) fn refusal(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
         self.engine.report(&Event::Refused { key, refusal });
         let mut response = self.rendered(head, key, refusal);

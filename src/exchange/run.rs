@@ -188,7 +188,7 @@ impl Exchange {
         self.refuse(parts, Some(key), &mismatch.into())
     }
 
-    /// Hears the client out, if it still sends.
+    /// Drains the request body if the client may still be sending, and returns the response then.
     async fn answered<T, B, E>(answer: T, body: RequestBody<B>, sends: bool) -> Result<T, E>
     where
         B: Body<Data = Bytes>,

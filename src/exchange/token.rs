@@ -10,21 +10,21 @@ use crate::{
     value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, base64url, check_name},
 };
 
-/// What a token has to be good for, where it may be, and how a new one is made.
+/// The tokens that a layer accepts, where a request has them, and how a new one is issued.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenRule {
     pub(crate) purpose: Arc<str>,
     pub(crate) header: HeaderName,
     pub(crate) field: KeyExtractor,
     pub(crate) issuer: Issuer,
-    /// How far into a multipart body it is looked for, if the rest is to stream.
+    /// The longest prefix of a multipart body that is searched for the token, if the rest streams.
     #[cfg(feature = "form")]
     pub(crate) prefix: Option<usize>,
-    /// A failed answer brings a new token in the place of its own.
+    /// A failed answer brings a new token that replaces the one of the request.
     pub(crate) replaces: bool,
 }
 
-/// Makes tokens, and knows its own.
+/// Issues tokens, and verifies those that are signed.
 #[derive(Clone)]
 pub(crate) struct Issuer {
     pub(crate) store: Arc<dyn Store>,
@@ -33,11 +33,12 @@ pub(crate) struct Issuer {
     pub(crate) signer: Option<Signer>,
 }
 
-/// A token that is for this purpose and this principal, as far as it can be told without the store.
+/// A token of a request. Its form, signature, purpose and principal are right; only the store knows whether it was issued
+/// and not used.
 pub(super) struct PresentedToken {
     text: Box<str>,
     pub(super) binding: Binding,
-    /// When a signed one expires. That a stored one was issued is for its record to say.
+    /// When it expires, if it is signed. The record of a stored token has its own expiry.
     pub(super) signed: Option<u64>,
 }
 
@@ -114,8 +115,8 @@ impl TokenRule {
         Ok((key, PresentedToken { text: text.into(), binding, signed }))
     }
 
-    /// A new token for whoever has shown one that is no longer good, if it is known for whom it may be: by the signature of
-    /// the one that has expired, or by the request. `None` if the store issues nothing.
+    /// Issues a new token in reply to one that is no longer valid, if the principal is known: by the signature of the expired
+    /// token, or by the request. Returns `None` if the store issues nothing.
     pub(super) async fn fresh(&self, shown: &PresentedToken) -> Option<HeaderValue> {
         let known = shown.signed.is_some() || (shown.binding.principal.is_some() && is_well_formed(&shown.text));
         let Binding { purpose, principal, .. } = &shown.binding;
@@ -123,11 +124,11 @@ impl TokenRule {
         HeaderValue::from_maybe_shared(Bytes::from(token.text)).ok()
     }
 
-    /// The token that takes the place of the one that was shown, and what has to be kept to find it again; `None` where
-    /// there can be none now.
+    /// Issues the token that replaces `shown`, and returns it with what has to be kept to derive it again; `None` if the store
+    /// does not take it now.
     ///
-    /// It is made from the other one, so that the kept answer need not have it in it: nobody who reads the store can
-    /// spend it. Whoever has the one may have the other.
+    /// It is derived from `shown`, so that the kept answer need not contain it: a reader of the store cannot spend it, and a
+    /// client that has `shown` may have its successor too.
     pub(super) async fn successor(&self, shown: &PresentedToken) -> Option<(HeaderValue, HeaderValue)> {
         let expires = self.issuer.expiry();
         let text = self.issuer.text(&shown.binding, &shown.next(), expires);
@@ -136,7 +137,7 @@ impl TokenRule {
         Some((HeaderValue::from_maybe_shared(Bytes::from(text)).ok()?, HeaderValue::from(expires)))
     }
 
-    /// The successor once more, by what was kept of it.
+    /// Derives the successor again, from what was kept of it.
     pub(super) fn successor_again(&self, shown: &PresentedToken, kept: &HeaderValue) -> Option<HeaderValue> {
         let text = self.issuer.text(&shown.binding, &shown.next(), kept.to_str().ok()?.parse().ok()?);
         HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
@@ -160,7 +161,7 @@ impl fmt::Debug for Issuer {
     }
 }
 
-/// A token that was issued. Who has its text can spend it, so `Debug` does not show it.
+/// A token that was issued. `Debug` does not show its text, since anyone who has it can spend the token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     text: String,
@@ -168,13 +169,13 @@ pub struct Token {
 }
 
 impl Token {
-    /// The text: 43 characters, 108 if it is signed, that need no escaping in a header, a form or a page.
+    /// Returns the text: 43 characters, 108 if it is signed, that need no escaping in a header, a form or a page.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// How long it is good for, from its issue on.
+    /// Returns how long the token is valid, from its issue on.
     #[must_use]
     pub fn lifetime(&self) -> Duration {
         self.life
@@ -187,7 +188,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Whether a text may be a token that was stored once.
+/// Returns whether a text has the form of a stored token.
 fn is_well_formed(token: &str) -> bool {
     token.len() == 43 && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }

@@ -13,12 +13,12 @@ use crate::{
     value::{Event, Refusal},
 };
 
-/// Sees the head and the whole body. `Err` is the answer to whoever is refused.
+/// The application's check of a request's head and whole body. `Err` is the response for a request that fails it.
 pub(crate) type Verify = dyn Fn(Parts, Bytes) -> Verifying + Send + Sync;
 
 type Verifying = Pin<Box<dyn Future<Output = Result<(), Response<Bytes>>> + Send>>;
 
-/// Why a request does not come as far as its claim.
+/// Why a request is answered before its claim.
 pub(super) enum Stop {
     Refused(Refusal),
     Unverified(Box<Response<Bytes>>),

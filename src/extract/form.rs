@@ -29,7 +29,7 @@ pub(super) fn key(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<St
     field(parts, body, wanted)
 }
 
-/// Returns the text of the field `wanted`; none if the body is no form.
+/// Returns the text of the field `wanted`; `None` if the body is not a form.
 pub(super) fn field(parts: &Parts, body: &Bytes, wanted: &str) -> Result<Option<String>, KeyError> {
     let Some(boundary) = media::boundary(&parts.headers) else {
         return Ok(pairs::field(&parts.headers, body, wanted)?.map(Cow::into_owned));
@@ -115,7 +115,7 @@ impl Field {
     }
 }
 
-/// Returns the fields of a `multipart/form-data` body; `None` if it is no such body, or has too many.
+/// Returns the fields of a `multipart/form-data` body; `None` if the body is of another type, or has too many fields.
 fn fields(body: &Bytes, boundary: &[u8]) -> Option<Vec<Field>> {
     let boundary = std::str::from_utf8(boundary).ok()?;
     let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(body.len() as u64));

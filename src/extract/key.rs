@@ -53,7 +53,7 @@ enum Source {
     Json(json::Pointer),
     #[cfg(feature = "form")]
     Form(Arc<str>),
-    /// The same; a body that is no form has none.
+    /// The same; a body of another type has no key.
     Field(Arc<str>),
     #[cfg(feature = "xml")]
     Xml(Arc<str>),
@@ -67,7 +67,7 @@ enum Source {
 ///
 /// # Panics
 ///
-/// Panics if `name` is no header name.
+/// Panics if `name` is not a valid header name.
 #[track_caller]
 pub fn header(name: &str) -> KeyExtractor {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
@@ -81,7 +81,7 @@ pub fn query(name: &str) -> KeyExtractor {
 
 /// Takes the key from one or several parameters of the matched route, percent-decoded: `id` of `/orders/{id}/pay`.
 ///
-/// Name every parameter that tells operations apart. On `/{tenant}/orders/{id}/pay`, the `id` alone would give two
+/// Name every parameter that distinguishes operations. On `/{tenant}/orders/{id}/pay`, the `id` alone would give two
 /// tenants one key for the same number, and the second one's payment would not run:
 ///
 /// ```
@@ -133,7 +133,7 @@ pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send +
 /// [`credentials`](crate::IdempotencyLayer::credentials) or [`unscoped`](crate::IdempotencyLayer::unscoped). Otherwise
 /// one cookie that changes between two clicks would make two operations of them, so a layer with none of the three
 /// panics when it is put around a service. A request without an [optional](crate::scope::ScopeExtractor::optional)
-/// scope is told apart by its credentials.
+/// scope is distinguished by its credentials.
 ///
 /// ```
 /// use std::time::Duration;
@@ -158,7 +158,7 @@ pub fn content() -> KeyExtractor {
 ///
 /// # Panics
 ///
-/// Panics if `pointer` is no JSON pointer.
+/// Panics if `pointer` is not a valid JSON pointer.
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 #[track_caller]

@@ -70,12 +70,12 @@ type ExtensionFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// Takes the scope from a header. A header that is empty, not UTF-8 or there twice counts as missing.
 ///
-/// Take a header that something outside this layer has set or checked: whoever can choose the scope can read the
+/// Take a header that something outside this layer has set or checked: a client that can choose the scope can read the
 /// answers kept in it.
 ///
 /// # Panics
 ///
-/// Panics if `name` is no header name.
+/// Panics if `name` is not a valid header name.
 #[track_caller]
 pub fn header(name: &str) -> ScopeExtractor {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
@@ -90,14 +90,14 @@ pub fn header(name: &str) -> ScopeExtractor {
 ///
 /// # Panics
 ///
-/// Panics if `name` is no name of a cookie (RFC 6265, section 4.1.1).
+/// Panics if `name` is not a valid cookie name (RFC 6265, section 4.1.1).
 #[track_caller]
 pub fn cookie(name: &str) -> ScopeExtractor {
     assert!(cookies::is_name(name), "{name:?} is no name of a cookie");
     ScopeExtractor::of(Source::Cookie(name.into()))
 }
 
-/// Takes the host that the request was sent to as the scope, for tenants that are told apart by it: HTTP/2's
+/// Takes the host that the request was sent to as the scope, for tenants that have a host each: HTTP/2's
 /// `:authority`, the host of an absolute target, or the header `Host` (RFC 9112, section 3.2.2).
 ///
 /// The host is in lower case, without the ports 80 and 443 and without a dot at its end. Take it only if something
@@ -288,7 +288,7 @@ impl ScopeExtractor {
         Self { source, optional: false }
     }
 
-    /// Allows the scope to be missing. Requests without one are told apart by their [credentials](crate::credential),
+    /// Allows the scope to be missing. Requests without one are distinguished by their [credentials](crate::credential),
     /// as on a layer without a scope.
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }

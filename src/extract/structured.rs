@@ -68,7 +68,7 @@ fn ascii(checked: &[u8]) -> &str {
     std::str::from_utf8(checked).unwrap_or_default()
 }
 
-/// Returns whether nothing but parameters follows (section 4.2.3.2).
+/// Returns whether only parameters follow (section 4.2.3.2).
 fn parameters(mut input: &[u8]) -> bool {
     loop {
         let [b';', rest @ ..] = input else { return input.is_empty() };

@@ -47,7 +47,7 @@ mod tests {
         assert!(fingerprint_of_value(&None::<f32>).is_ok());
     }
 
-    /// Whoever has a record with it must find it with every later version.
+    /// Every later version must compute the same value, or it would not find the records of earlier ones.
     #[test]
     fn it_stays_the_same() {
         let digest = *fingerprint_of_value(&("order-7", 100)).unwrap().digest();

@@ -67,7 +67,7 @@ fn add(found: &mut Option<String>, inside: bool, depth: usize, text: &str) -> Re
     Ok(())
 }
 
-/// Checks attributes. They are no part of a key, and no place for an entity either.
+/// Checks attributes. They do not belong to a key, and must not contain entities either.
 fn check_attributes(element: &BytesStart<'_>) -> Result<(), KeyError> {
     // Whether two have one name would be looked up one by one, which is slow if there are many.
     element.attributes().with_checks(false).try_for_each(|attribute| {

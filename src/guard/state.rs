@@ -142,7 +142,7 @@ impl<'v, S: State, C: Connection> Move<'v, S, C> {
     /// # Errors
     ///
     /// Returns an error if the database does, such as for a deadlock or a serialization failure: roll back, and begin
-    /// anew. It is also an error if the word in the column is none of the states, or if several rows have the id. A
+    /// anew. It is also an error if the word in the column is not one of the states, or if several rows have the id. A
     /// future that is dropped may have moved the row.
     pub async fn transition<I: Bind<C>>(self, id: I, to: S) -> sqlx::Result<Transition<S>> {
         let StateMachine { table, id: column, .. } = self.machine;

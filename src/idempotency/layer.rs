@@ -129,7 +129,7 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.scoping = Scoping::Scope(scope))
     }
 
-    /// Treats all callers as one: whoever knows a key can get its answer.
+    /// Treats all callers as one: anyone who knows a key can get its answer.
     ///
     /// This is for routes whose callers authenticate themselves in the body, such as callbacks.
     pub fn unscoped(self) -> Self {
@@ -215,7 +215,7 @@ impl IdempotencyLayer {
     /// can be identified, and for as long as the record exists. After a takeover the record has the body of the try
     /// that runs. A body longer than [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
     ///
-    /// Caution: whoever reads the store, or a backup of it, can read what clients sent, such as card numbers, passwords
+    /// Caution: a reader of the store, or of a backup of it, can read what clients sent, such as card numbers, passwords
     /// and names. The store also needs that much more space. Nothing is encrypted or left out.
     ///
     /// ```
@@ -242,7 +242,7 @@ impl IdempotencyLayer {
 
     /// Keeps a header for replays that is left out by default: `Set-Cookie`, a challenge, a CORS field.
     ///
-    /// Caution: a replayed cookie reaches whoever sends the same request with the same key. Hop-by-hop fields,
+    /// Caution: a replayed cookie reaches every client that sends the same request with the same key. Hop-by-hop fields,
     /// `Content-Length`, `Date` and `Age` belong to a single message and are never kept.
     pub fn include_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.also.push(name))
@@ -271,7 +271,7 @@ impl IdempotencyLayer {
     /// Such a request has no [`Operation`](crate::Operation). A duplicate runs again, so this is for routes where
     /// acting twice is better than not acting. Every error of the store counts as unavailable, except [`Corrupt`] and
     /// [`Invalid`]: with these, a record may exist that states that the operation was done. A full store does not count
-    /// as unavailable, since whoever fills it could choose which routes are unprotected; see
+    /// as unavailable, since a client that fills it could choose which routes are unprotected; see
     /// [`fail_open_when_full`](Self::fail_open_when_full).
     ///
     /// [`Corrupt`]: crate::StoreErrorKind::Corrupt

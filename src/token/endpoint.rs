@@ -5,7 +5,7 @@ use super::TokenLayer;
 use crate::exchange::{IssueError, TokenIssuer};
 
 impl TokenLayer {
-    /// Returns a route that issues tokens of this purpose to whoever requests it with `GET`, as JSON with
+    /// Returns a route that issues tokens of this purpose to any client that requests it with `GET`, as JSON with
     /// `Cache-Control: no-store`.
     ///
     /// ```json

@@ -4,7 +4,7 @@ use std::{borrow::Cow, error::Error, fmt};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The text is empty, or has nothing but blanks in it.
+    /// The text is empty or consists of blanks.
     Empty,
     /// The text is longer than 255 bytes.
     TooLong,

@@ -85,7 +85,7 @@ pub struct FingerprintBuilder {
 }
 
 impl FingerprintBuilder {
-    /// Adds a part. Parts are told apart by their lengths.
+    /// Adds a part. Parts are delimited by their lengths.
     pub fn part(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.digest.part(bytes.as_ref());
         self

@@ -68,7 +68,7 @@ impl Pool {
     }
 }
 
-/// A digest of the request's credentials, which tells callers apart if there is no scope.
+/// A digest of the request's credentials, which distinguishes callers if there is no scope.
 ///
 /// It is kept beside the fingerprint and compared before it, so that one caller never receives the answer of another
 /// one. A caller carries the scheme that made it; callers of different schemes are never equal.

@@ -75,7 +75,7 @@ impl RecordKey {
         Self(Arc::from(&buffer[..end]))
     }
 
-    /// Reads the bytes of [`as_bytes`](Self::as_bytes); returns `None` if they are no record key.
+    /// Reads the bytes of [`as_bytes`](Self::as_bytes); returns `None` if they are malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let lengths = bytes.get(1..HEAD)?;
@@ -120,7 +120,7 @@ impl RecordKey {
 
     /// Returns a short digest that stands for this key in logs: 16 hexadecimal digits.
     ///
-    /// Whoever reads it can test guesses at a key, such as an order number. The events of a layer with a
+    /// A reader of the log can test guesses at a key, such as an order number. The events of a layer with a
     /// [secret](crate::Secret) carry [`log_id_with`](Self::log_id_with) instead.
     #[must_use]
     pub fn log_id(&self) -> String {

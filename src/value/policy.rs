@@ -72,7 +72,7 @@ impl Policy {
     /// once".
     ///
     /// This keeps a handler from running twice at the same time for one key, such as an export or a synchronization. It
-    /// is no idempotency: a retry after the first one's end runs again.
+    /// does not make the operation idempotent: a retry after the first one's end runs again.
     ///
     /// ```
     /// use axum::{Router, routing::post};
@@ -250,7 +250,7 @@ impl Policy {
         self.after_crash == AfterCrash::Never
     }
 
-    /// Returns whether the outcome of something that is no HTTP request is kept. `is_final` states that the next try
+    /// Returns whether the outcome of a message or a function is kept. `is_final` states that the next try
     /// cannot change it.
     pub(crate) fn keeps_outcome(&self, wishes: HandlerDirectives, is_final: bool) -> bool {
         match wishes.retain {

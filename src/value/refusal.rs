@@ -137,7 +137,7 @@ impl Refusal {
         }
     }
 
-    /// Returns what the operator of the service can do about it, for logs. It is no text for clients.
+    /// Returns what the operator of the service can do about it, for logs, not for clients.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {

@@ -10,7 +10,7 @@ const SHORTEST: usize = 32;
 
 /// A secret that makes what a store, a log or another service sees of a request useless to somebody who can only guess.
 ///
-/// Without a secret, callers, fingerprints, log ids and child keys are plain digests: whoever reads them can test a
+/// Without a secret, callers, fingerprints, log ids and child keys are plain digests: a reader can test a
 /// guess, and a guess at a card number or a weak password succeeds in a second. With a secret, they are HMAC-SHA256
 /// values (RFC 2104) that nobody can test without the secret.
 ///
@@ -158,7 +158,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The number of a secret, which tells apart the secrets that the values of a record may have been made with.
+/// The number of a secret, which identifies the secret that the values of a record were made with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretNumber(u32);
 

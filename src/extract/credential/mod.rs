@@ -58,7 +58,7 @@ enum Place {
 ///
 /// # Panics
 ///
-/// Panics if `name` is no header name.
+/// Panics if `name` is not a valid header name.
 #[track_caller]
 pub fn header(name: &str) -> Credential {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
@@ -69,7 +69,7 @@ pub fn header(name: &str) -> Credential {
 ///
 /// # Panics
 ///
-/// Panics if `name` is no name of a cookie (RFC 6265, section 4.1.1).
+/// Panics if `name` is not a valid cookie name (RFC 6265, section 4.1.1).
 #[track_caller]
 pub fn cookie(name: &str) -> Credential {
     assert!(cookies::is_name(name), "{name:?} is no name of a cookie");
@@ -82,7 +82,7 @@ impl From<HeaderName> for Credential {
     }
 }
 
-/// The credentials that tell who asks, if there is no scope.
+/// The credentials that identify the caller, if there is no scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Credentials {
     /// The credentials that most services have.

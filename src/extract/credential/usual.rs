@@ -42,7 +42,7 @@ const OF_COOKIES: u32 = 1 << 14;
 /// Tokens that a gateway signs for every hop: they do not identify who asks.
 const GATEWAY_TOKENS: u32 = 1 << 15 | 1 << 16 | 1 << 17;
 
-/// The first letters of the listed names, by their lengths: nearly all other headers are told apart by that.
+/// The first letters of the listed names, by their lengths: nearly all other headers are excluded by that.
 const FIRST_LETTERS: [u32; 35] = first_letters();
 
 const fn first_letters() -> [u32; 35] {
@@ -110,7 +110,7 @@ pub(super) fn caller(headers: &HeaderMap) -> (Caller, Seen) {
     (caller, seen)
 }
 
-/// Returns whether the values of this header can be used by whoever reads them.
+/// Returns whether a reader of this header's value can use it as a credential.
 pub(in crate::extract) fn is_secret(name: &HeaderName) -> bool {
     bit(name.as_str()) & !IDENTITIES != 0 || *name == COOKIE || *name == PROXY_AUTHORIZATION
 }

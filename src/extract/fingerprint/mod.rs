@@ -122,7 +122,7 @@ pub fn json() -> FingerprintExtractor {
 ///
 /// # Panics
 ///
-/// Panics if one of them is no JSON pointer.
+/// Panics if one of them is not a valid JSON pointer.
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 #[track_caller]
@@ -204,8 +204,8 @@ impl FingerprintExtractor {
     ///
     /// # Panics
     ///
-    /// Panics if one of them is no JSON pointer, or if the fingerprint is not one of all of a JSON body or all of a
-    /// form.
+    /// Panics if one of them is not a valid JSON pointer, or if the fingerprint is not one of all of a JSON body or all
+    /// of a form.
     #[cfg(any(feature = "json", feature = "form"))]
     #[cfg_attr(docsrs, doc(cfg(any(feature = "json", feature = "form"))))]
     #[track_caller]

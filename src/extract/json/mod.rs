@@ -18,7 +18,7 @@ pub(super) use self::{
 const DEPTH: usize = 128;
 
 /// How many values a body may have in it, itself included. Each takes up to 56 bytes while a body is read, and in a
-/// body of nothing but brackets it is 2 bytes long.
+/// body that consists of brackets only it is 2 bytes long.
 const MOST_VALUES: usize = 50_000;
 
 /// A JSON value that borrows from its text. Members are in the order of the text, repeated ones too.

@@ -1,7 +1,7 @@
 use super::{KeyExtractor, Source};
 
 impl KeyExtractor {
-    /// Returns whether the key may be a string of RFC 9651 with nothing but blanks in it.
+    /// Returns whether the key may be a string of RFC 9651 that consists of blanks.
     pub(crate) fn may_be_quoted(&self) -> bool {
         match &self.0 {
             Source::Header { .. } | Source::Content => true,

@@ -13,7 +13,7 @@ use crate::{
 use super::CachedStore;
 
 impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
-    /// Returns the front's answer to a claim, if the front has a copy of the settled record.
+    /// Returns the answer to a claim from the cache, if it has a copy of the settled record.
     pub(super) async fn look(&self, key: &RecordKey, claim: &Claim) -> Option<Claimed> {
         if self.rest.is_on() {
             return None;
@@ -33,7 +33,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
     /// Copies the record that a claim found settled in the store behind. For each key, one caller at a time does so.
     ///
     /// A copy may outlive neither its record nor `at_most`, however long this process is suspended between two steps.
-    /// So the front is claimed first, for one limit of its own clock; then the record is read; then the front's claim
+    /// So the key is claimed in the cache first, for one limit of the cache's clock; then the record is read; then that claim
     /// is settled, which fails once the limit is over. What was read is less than one limit old by then, so one limit
     /// is subtracted.
     pub(super) async fn keep(&self, key: &RecordKey, claim: &Claim, claimed: &Claimed) {
@@ -61,7 +61,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         }
     }
 
-    /// Returns the front's own claim on the key of a duplicate, for as long as a copy may take.
+    /// Returns the claim in the cache on the key of a duplicate, for as long as a copy may take.
     fn copy_of(&self, claim: &Claim) -> Claim {
         Claim {
             claimant: Claimant::random(),
@@ -87,7 +87,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         }
     }
 
-    /// Returns the front's answer, if it comes in time.
+    /// Returns the cache's answer, if it comes in time.
     pub(super) async fn in_time<T: Unpin>(&self, answer: StoreFuture<'_, T>) -> Option<T> {
         match timeout(self.limit, answer).await {
             Ok(Ok(answer)) => Some(answer),

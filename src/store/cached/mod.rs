@@ -14,17 +14,16 @@ use super::{Claimed, Finished, Issued, Renewed, Store, StoreAdmin, StoreFuture};
 
 use self::{filling::Filling, rest::Rest};
 
-/// The default of `at_most`: how long the front answers for a record.
+/// The default of `at_most`: how long the cache answers for a record.
 const AT_MOST: Duration = Duration::from_secs(10);
-/// The default of `front_timeout`: how long the front may take for a step.
+/// The default of `front_timeout`: how long the cache may take for a step.
 const LIMIT: Duration = Duration::from_millis(50);
 
-/// A store in front of another, for keys that are repeated often: memory in front of Redis, Redis in front of a
-/// database.
+/// A store with a cache for keys that are repeated often: memory in front of Redis, Redis in front of a database.
 ///
-/// The front holds copies of settled records and answers their duplicates: with the kept answer, or with a mismatch if
-/// the request is a different one. Everything else is decided by the store behind. A record is copied when it is first
-/// replayed, so a key that is never repeated costs the front one read and no room.
+/// The cache holds copies of settled records and answers their duplicates: with the kept answer, or with a mismatch if
+/// the request is a different one. The store behind decides everything else. A record is copied when it is first
+/// replayed, so a key that is never repeated costs the cache one read and no room.
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,29 +56,29 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// # What it promises
 ///
-/// - The store behind always decides which request may run. The front judges by the same function,
+/// - The store behind always decides which request may run. The cache judges by the same function,
 ///   [`judge`](super::judge), and its result is used only if it finds a settled record.
-/// - A copy expires before its record does, even if the process is suspended while it copies. The front's clock and the
+/// - A copy expires before its record does, even if the process is suspended while it copies. The cache's clock and the
 ///   one behind are never compared; both have to run at the same speed.
-/// - A front that fails, or does not answer within its [time](Self::front_timeout), is skipped, and not used for the
+/// - A cache that fails, or does not answer within its [time](Self::front_timeout), is skipped, and not used for the
 ///   second that follows. Only an event of `tracing` reports it.
-/// - A front without room makes no more copies until some expire.
+/// - A cache without room makes no more copies until some expire.
 ///
 /// # What it does not
 ///
-/// - **A copy may outlive its record if that is forgotten**: by an operator, or by a server that loses data. What is
-///   forgotten through this front is removed from it too, unless it is being copied at that moment; fronts of other
-///   processes are not notified. They go on replaying for up to [`at_most`](Self::at_most).
-/// - **It does not make first requests faster**: each of them reads the front and finds nothing.
+/// - **A copy may outlive its record if that is forgotten**: by an operator, or by a server that loses data. A record
+///   that is forgotten through this store is removed from its cache too, unless it is being copied at that moment;
+///   caches of other processes are not notified. They go on replaying for up to [`at_most`](Self::at_most).
+/// - **It does not make first requests faster**: each of them reads the cache and finds nothing.
 ///
 /// # Namespaces
 ///
-/// If several stores share a front, such as one Redis in front of two databases, their records must be kept apart: give
+/// If several stores share a cache, such as one Redis in front of two databases, their records must be kept apart: give
 /// each pair a namespace, the same in front and behind.
 ///
 /// # Cancellation
 ///
-/// If a call is dropped while it copies, it leaves a claim in the front, which is not a copy and expires after
+/// If a call is dropped while it copies, it leaves a claim in the cache, which is not a copy and expires after
 /// `front_timeout`.
 #[derive(Clone)]
 pub struct CachedStore<F, S> {
@@ -92,12 +91,12 @@ pub struct CachedStore<F, S> {
 }
 
 impl<F, S> CachedStore<F, S> {
-    /// Creates a store that puts `front` in front of `behind`.
+    /// Creates a store that uses `front` as a cache for `behind`.
     pub fn new(front: F, behind: S) -> Self {
         Self { before: front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
     }
 
-    /// Sets how long the front answers for a record before the store behind is asked again. Default: ten seconds.
+    /// Sets how long the cache answers for a record before the store behind is asked again. Default: ten seconds.
     ///
     /// A record that was forgotten behind may still be replayed for this long. If nobody forgets records, and the store
     /// behind cannot lose them, there is no upper limit. One [`front_timeout`](Self::front_timeout) is subtracted, for
@@ -107,7 +106,7 @@ impl<F, S> CachedStore<F, S> {
         Self { at_most: life, ..self }
     }
 
-    /// Sets how long a claim waits for the front, and again for a record to be copied into it. Default: 50
+    /// Sets how long a claim waits for the cache, and again for a record to be copied into it. Default: 50
     /// milliseconds.
     ///
     /// A copy that cannot be made in this time, reading the record behind included, is not made.

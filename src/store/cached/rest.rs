@@ -6,10 +6,10 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How long a front that failed is not used.
+/// How long a cache that failed is not used.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Keeps the front unused for a moment after it has failed.
+/// A circuit breaker: keeps the cache unused for a moment after it has failed.
 pub(super) struct Rest {
     began: Instant,
     /// Milliseconds since then.

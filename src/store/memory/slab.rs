@@ -18,7 +18,7 @@ pub(super) struct Slab {
 }
 
 struct Chunk {
-    /// Filled from the front, so that no slot is written before it is needed. Empty if no memory is allocated for them.
+    /// Filled in order, so that no slot is written before it is needed. Empty if no memory is allocated for them.
     slots: Vec<Option<Entry>>,
     free: u64,
 }

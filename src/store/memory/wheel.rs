@@ -173,7 +173,7 @@ mod tests {
                 }
                 5 => now += random.span() / 4,
                 6 => {
-                    // What expires later than the wheel was told is moved on when it is looked at.
+                    // A record whose expiry was extended since is moved to its new place when it is looked at.
                     let slot = u32::try_from(random.below(1 + u64::from(slab.end()))).unwrap();
                     if let Some(expires) = live.get_mut(&slot) {
                         *expires = (*expires + random.span()).min(FOREVER);

@@ -81,7 +81,7 @@ impl RedisStore {
             };
             let stored = match found.map(|found| Stored::read(found.bytes, found.left)).transpose() {
                 Ok(stored) => stored,
-                // Whatever a record of a later version means, the key is not free and the record is no match.
+                // Whatever a record of a later version means, the key is not free and the record does not match.
                 Err(Unreadable::Newer) => return Ok(Claimed::Incompatible),
                 Err(Unreadable::Torn) => return Err(torn()),
             };

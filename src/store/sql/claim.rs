@@ -37,7 +37,7 @@ impl<D: Driver> SqlStore<D> {
         for _ in 0..LOOKS {
             let found = match self.look(&id, key, claim).await? {
                 Some(Row::Fresh) => return Ok(Claimed::Granted(Granted::first(claim))),
-                // Whatever a record of a later version means, the key is not free and the record is no match.
+                // Whatever a record of a later version means, the key is not free and the record does not match.
                 Some(Row::Newer) => return Ok(Claimed::Incompatible),
                 Some(Row::Torn) => return Err(torn::<D>()),
                 Some(Row::Record(stored)) => Some(*stored),

@@ -212,7 +212,7 @@ async fn ending_an_unknown_key_creates_nothing(lab: &Lab<'_>) {
     granted("a claim after that", &store.claim(&key, &claim()).await, 1);
 }
 
-/// A released key keeps its attempt count, and claiming it is no takeover.
+/// A released key keeps its attempt count, and claiming it is not a takeover.
 async fn a_released_key_keeps_its_attempts(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     for attempt in 1..4 {

@@ -10,7 +10,7 @@ pub(super) fn is<T: PartialEq + Debug>(what: &str, got: &T, expected: &T) {
     assert!(got == expected, "{what}: expected {expected:?}, got {got:?}");
 }
 
-/// Checks that the claim was granted, and is no takeover.
+/// Checks that the claim was granted, and is not a takeover.
 #[track_caller]
 pub(super) fn granted(what: &str, got: &Claimed, attempt: u32) {
     is_granted(what, got, (attempt, false));

@@ -77,8 +77,8 @@ async fn inspecting_shows_every_state(lab: &Lab<'_>) {
     }
 }
 
-/// Inspecting a lapsed record shows how long its lease is and for how long it has lapsed, until it is renewed: whoever
-/// reconciles waits for some leases.
+/// Inspecting a lapsed record shows how long its lease is and for how long it has lapsed, until it is renewed: a
+/// reconciler waits for some leases.
 async fn inspecting_shows_how_long_a_lease_has_lapsed(lab: &Lab<'_>) {
     let (store, key) = (lab.store().await, key());
     let first = Claim { lease: SHORT, ..claim() };

@@ -78,7 +78,7 @@ async fn the_secret_of_the_last_claim_is_kept(lab: &Lab<'_>) {
     }
 }
 
-/// A record is no match, never a new run, if its secret or that of its origin is not at hand, whatever its state.
+/// A record never matches, and never runs again, if its secret or that of its origin is not available, in any state.
 async fn a_secret_that_is_not_at_hand_is_no_match(lab: &Lab<'_>) {
     let store = lab.store().await;
     let (old, both, new) = (secret(1, &[]), secret(2, &[1]), secret(2, &[]));

@@ -88,7 +88,7 @@ async fn a_change_before_waiting_counts(lab: &Lab<'_>) {
     }
 }
 
-/// A key without a record, and a claimant that never held it, are no reason to wait.
+/// Waiting ends at once for a key without a record, and for a claimant that never held the key.
 async fn of_an_unknown_key_nobody_waits(lab: &Lab<'_>) {
     let store = lab.store().await;
     ends_soon("waiting for an unknown key", wait(&store, &key(), claim().claimant, LONG)).await;
@@ -142,7 +142,7 @@ async fn waiting_ends_at_its_deadline(lab: &Lab<'_>) {
     ends_soon("waiting for no time at all", wait(&store, &key, first.claimant, Duration::ZERO)).await;
 }
 
-/// A renewal is no change.
+/// A renewal does not count as a change.
 async fn a_renewal_wakes_nobody(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), claim());
     store.claim(&key, &first).await;
@@ -153,7 +153,7 @@ async fn a_renewal_wakes_nobody(lab: &Lab<'_>) {
     still_waits("a renewal", &waiter);
 }
 
-/// A lease that lapses is no change.
+/// A lease that lapses does not count as a change.
 async fn a_lapse_wakes_nobody(lab: &Lab<'_>) {
     let (store, key, first) = (lab.store().await, key(), Claim { lease: SHORT, ..claim() });
     store.claim(&key, &first).await;

@@ -27,7 +27,7 @@ use crate::{
 };
 pub(super) use model::Random;
 
-/// 2026, in a moment that is no round number.
+/// 2026, in a moment that is not a round number.
 const START: u64 = 1_795_960_123_457;
 const DAY: Duration = Duration::from_secs(86_400);
 

@@ -26,7 +26,7 @@ local function created()
   return struct.pack('>I8', redis.call('PEXPIRETIME', name) - struct.unpack('>I8', head, 96))
 end
 
--- Wakes whoever waits. A user who may not publish has changed the record all the same.
+-- Wakes the requests that wait. The record is changed even if the user has no right to publish.
 local function wake(channel)
   if head:byte(23) ~= 0 then
     redis.pcall(channel:sub(6, 6) == '}' and 'PUBLISH' or 'SPUBLISH', channel, name)

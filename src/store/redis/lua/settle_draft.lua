@@ -26,7 +26,7 @@ if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
   wake(ARGV[8])
   return 1
 end
--- A server that takes no writes has refused the draft too, and tells what it knows all the same.
+-- A server that takes no writes has refused the draft too, and still answers from the record.
 redis.pcall('DEL', draft)
 if head:sub(1, 18) == '\2\2' .. ARGV[2] and (ARGV[3] == '0' or ARGV[1] ~= ARGV[2]) then
   return 2
