@@ -15,7 +15,7 @@ use tower_idempotency::{
 
 use crate::rules::{
     choices::Choices,
-    lab::{block_on, problem},
+    probe::{block_on, problem},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);

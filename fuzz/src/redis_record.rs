@@ -15,7 +15,7 @@ use tower_idempotency::{
 use crate::{
     redis_layout::{Fault, Layout},
     redis_server::{Kept, Server},
-    rules::{choices::Choices, lab::block_on},
+    rules::{choices::Choices, probe::block_on},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);

@@ -41,8 +41,6 @@ mod extractors;
 mod folder;
 #[cfg(feature = "tracing")]
 mod heard;
-#[cfg(feature = "axum")]
-mod hostile_input;
 mod kept_request;
 #[cfg(feature = "axum")]
 mod large_answers;
@@ -78,8 +76,6 @@ mod sealed;
 mod secrets;
 #[cfg(all(feature = "axum", feature = "json"))]
 mod settings;
-#[cfg(all(feature = "axum", feature = "presets"))]
-mod signed;
 #[cfg(feature = "axum")]
 mod sockets;
 #[cfg(feature = "axum")]

@@ -1,9 +1,11 @@
 //! What several tests need.
 #![allow(dead_code, unreachable_pub)] // each test takes what it needs
 
+mod counter;
 pub mod frames;
 pub mod kept_request;
 pub mod ownership;
+mod seen;
 #[cfg(feature = "testing")]
 pub mod shop;
 pub mod steps;
@@ -11,83 +13,17 @@ pub mod windows;
 #[cfg(feature = "testing")]
 pub mod wire;
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::net::SocketAddr;
 
-use axum::{
-    body::Body,
-    http::{Request, StatusCode},
-    response::Response,
-};
-use http_body_util::BodyExt;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
 
-/// Counts, in whatever clones it has.
-#[derive(Clone, Debug, Default)]
-pub struct Counter(Arc<AtomicUsize>);
-
-impl Counter {
-    /// The number of this call, from 1.
-    pub fn next(&self) -> usize {
-        self.0.fetch_add(1, Ordering::SeqCst) + 1
-    }
-
-    pub fn get(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-pub fn post(path: &str, key: &str, body: &str) -> Request<Body> {
-    Request::post(path).header("Idempotency-Key", key).body(Body::from(body.to_owned())).unwrap()
-}
-
-/// Status, whether it is a replay, and the body.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Seen {
-    pub status: StatusCode,
-    pub replayed: bool,
-    pub body: String,
-}
-
-impl Seen {
-    pub fn first(status: u16, body: &str) -> Self {
-        Self { status: StatusCode::from_u16(status).unwrap(), replayed: false, body: body.to_owned() }
-    }
-
-    pub fn replay(status: u16, body: &str) -> Self {
-        Self { replayed: true, ..Self::first(status, body) }
-    }
-
-    /// The name of the problem that it is.
-    pub fn problem(&self) -> String {
-        let problem: serde_json::Value = serde_json::from_str(&self.body).expect("a problem document");
-        assert_eq!(problem["status"], self.status.as_u16());
-        let kind = problem["type"].as_str().expect("a type");
-        kind.rsplit_once('#').expect("a name").1.to_owned()
-    }
-}
-
-pub async fn see<B>(response: Response<B>) -> Seen
-where
-    B: http_body::Body,
-    B::Error: std::fmt::Debug,
-{
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.expect("a whole body").to_bytes();
-    Seen {
-        status: parts.status,
-        replayed: parts.headers.contains_key("idempotent-replayed"),
-        body: String::from_utf8(body.to_vec()).expect("text"),
-    }
-}
+pub use self::{
+    counter::Counter,
+    seen::{Seen, post, see},
+};
 
 /// Sends one request over a connection of its own; gives back everything that came.
 pub async fn exchange(address: SocketAddr, request: &str) -> String {

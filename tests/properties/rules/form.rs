@@ -3,7 +3,7 @@
 use form_urlencoded::Serializer;
 use tower_idempotency::{fingerprint, key};
 
-use super::lab::{Told, are_one, told, typed};
+use super::probe::{Told, are_one, told, typed};
 
 const TYPE: &str = "application/x-www-form-urlencoded";
 

@@ -4,7 +4,7 @@ use http::HeaderValue;
 use sfv::{BareItem, Parser};
 use tower_idempotency::key;
 
-use super::lab::{Told, post, told};
+use super::probe::{Told, post, told};
 
 pub fn check(field: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(field) else { return };

@@ -5,7 +5,7 @@ use tower_idempotency::fingerprint;
 use super::{
     choices::Choices,
     json_value::Json,
-    lab::{are_one, post},
+    probe::{are_one, post},
 };
 
 const ONLY: [(&str, &[&str]); 3] = [("/a", &["a"]), ("/b/0", &["b", "0"]), ("/id/x~1y", &["id", "x/y"])];

@@ -12,7 +12,7 @@ use tower_idempotency::key;
 use super::{
     choices::Choices,
     json_value::Json,
-    lab::{Told, post, told},
+    probe::{Told, post, told},
 };
 
 const WAYS: &[(&str, &[&str])] =

@@ -5,7 +5,7 @@ use tower_idempotency::{fingerprint, key};
 
 use super::{
     choices::Choices,
-    lab::{Told, are_one, told, typed},
+    probe::{Told, are_one, told, typed},
 };
 
 /// Any body: where a plain reading understands it, so does the layer, and to the same effect.

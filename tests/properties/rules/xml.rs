@@ -3,7 +3,7 @@
 use roxmltree::{Document, Error, Node};
 use tower_idempotency::key;
 
-use super::lab::{Told, post, told};
+use super::probe::{Told, post, told};
 
 /// The other parser takes long for large documents of some kinds.
 const LONGEST_COMPARED: usize = 64 * 1024;

@@ -1,0 +1,9 @@
+//! Callbacks signed byte for byte as the platforms' documents say.
+//!
+//! `private_key.pem` was made for these tests and is no secret.
+
+mod deliveries;
+mod forgeries;
+mod published;
+mod senders;
+mod test_shop;
