@@ -16,7 +16,7 @@ use tower_idempotency::{
 
 use crate::payouts::{Failure, Order};
 
-/// Consumes a stream, ten messages at a time. The broker delivers a message again that it has not heard of for
+/// Consumes a stream, ten messages at a time. The broker delivers a message again that was not acknowledged within
 /// `patience`; if it is still being paid out then, it is given back.
 pub(crate) async fn consume<S>(
     url: &str,
