@@ -7,4 +7,7 @@ pub mod frames;
 #[path = "../http/common/seen.rs"]
 mod seen;
 
-pub use self::{counter::Counter, seen::{Seen, post, see}};
+pub use self::{
+    counter::Counter,
+    seen::{Seen, post, see},
+};

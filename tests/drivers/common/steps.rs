@@ -8,7 +8,7 @@ use std::{
 
 use tower_idempotency::{
     RecordKey,
-    store::{Claim, Claimed, StoreAdmin, Settlement, SqlDatabase, SqlStatement, SqlStore, State, Store},
+    store::{Claim, Claimed, Settlement, SqlDatabase, SqlStatement, SqlStore, State, Store, StoreAdmin},
 };
 
 const STEP: &str = "DIES_AFTER";

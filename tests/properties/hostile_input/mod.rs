@@ -2,10 +2,10 @@
 
 mod content_types;
 mod header_keys;
-mod probe;
 mod memory;
 mod multipart;
 mod other_keys;
+mod probe;
 mod record_keys;
 mod stored;
 mod strings;

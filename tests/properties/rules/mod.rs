@@ -10,6 +10,6 @@ pub mod header;
 pub mod json_fingerprint;
 pub mod json_key;
 mod json_value;
-pub mod probe;
 pub mod multipart;
+pub mod probe;
 pub mod xml;

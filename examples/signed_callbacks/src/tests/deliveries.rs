@@ -1,8 +1,8 @@
 //! Deliveries that are genuine.
 
 use super::{
-    test_shop::{TestShop, assert_done},
     senders::{SENDERS, wechat_pay},
+    test_shop::{TestShop, assert_done},
 };
 
 #[tokio::test]

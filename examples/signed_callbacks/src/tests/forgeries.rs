@@ -1,8 +1,8 @@
 //! Deliveries that are not genuine: each is refused in the sender's own word, and claims nothing.
 
 use super::{
-    test_shop::{TestShop, assert_done},
     senders::{Delivery, SENDERS, Sender, github, standard_webhooks, stripe, wechat_pay},
+    test_shop::{TestShop, assert_done},
 };
 
 async fn assert_refused(shop: &TestShop, forged: &Delivery, case: &str) {
