@@ -104,27 +104,27 @@ pub mod messages {}
 #[doc = ""]
 #[cfg_attr(any(feature = "mysql", feature = "postgres", feature = "sqlite"), doc = "[outbox]: crate::outbox")]
 #[cfg_attr(
-    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    not(feature = "_sql"),
     doc = "[outbox]: https://docs.rs/tower-idempotency/latest/tower_idempotency/outbox/index.html"
 )]
 #[cfg_attr(
-    any(feature = "mysql", feature = "postgres", feature = "sqlite"),
+    feature = "_sql",
     doc = "[unsent]: crate::Reconciler::unsent"
 )]
 #[cfg_attr(
-    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    not(feature = "_sql"),
     doc = "[unsent]: https://docs.rs/tower-idempotency/latest/tower_idempotency/reconcile/struct.Reconciler.html#method.unsent"
 )]
 pub mod reconciliation {}
 
 /// Guards.
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 #[doc = include_str!("../docs/guards.md")]
 pub mod guards {}
 
 /// The outbox: first the database, then the broker.
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 #[doc = include_str!("../docs/outbox.md")]
 pub mod outbox {}

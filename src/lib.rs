@@ -159,16 +159,14 @@ mod body;
 pub mod consumer;
 pub mod cors;
 mod engine;
-mod exchange;
 mod extract;
-#[cfg(feature = "axum")]
-mod extractors;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub mod guard;
 pub mod guide;
-mod idempotency;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod http;
+mod layer;
+#[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub mod outbox;
 #[cfg(feature = "presets")]
@@ -190,8 +188,6 @@ mod value;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[cfg(feature = "axum")]
-pub use self::extractors::{MissingOperation, MissingTokenIssuer};
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub use self::run::Once;
@@ -210,21 +206,27 @@ pub use self::store::RedisStore;
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 pub use self::store::SqliteStore;
-#[cfg(feature = "signed-tokens")]
-#[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
-pub use self::value::SigningKeys;
 pub use self::{
     body::{RequestBody, ResponseBody},
     consumer::ConsumerLayer,
     engine::BackgroundTasks,
-    exchange::{Idempotency, IssueError, Operation, RefusedRequest, ResponseFuture, Token, TokenIssuer},
     extract::{credential, fingerprint, key, scope},
-    idempotency::{IdempotencyLayer, Preset},
     reconcile::Reconciler,
-    token::{TokenLayer, Tokens},
+    token::Tokens,
     value::{
         AfterCrash, Answer, Duplicate, Event, Fingerprint, FingerprintBuilder, Keep, KeptAnswer, KeyError, Mismatch,
         Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, Secret, SecretTooShort, StoreError,
         StoreErrorKind, StoreVerb, WhileRunning,
     },
+};
+#[cfg(feature = "axum")]
+pub use crate::layer::extractors::{MissingOperation, MissingTokenIssuer};
+#[cfg(feature = "signed-tokens")]
+#[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
+pub use crate::token::SigningKeys;
+pub use crate::{
+    engine::Operation,
+    http::{Idempotency, RefusedRequest, ResponseFuture},
+    layer::{IdempotencyLayer, Preset, TokenLayer},
+    token::{IssueError, Token, TokenIssuer},
 };

@@ -106,11 +106,11 @@ impl<M> ConsumerLayer<M> {
     /// ```
     ///
     #[cfg_attr(
-        any(feature = "mysql", feature = "postgres", feature = "sqlite"),
+        feature = "_sql",
         doc = "[transaction]: crate::Operation::transaction"
     )]
     #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+        not(feature = "_sql"),
         doc = "[transaction]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Operation.html#method.transaction"
     )]
     #[cfg(feature = "json")]

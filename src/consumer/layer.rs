@@ -4,8 +4,7 @@ use tower_layer::Layer;
 
 use super::{Consumer, settings::Settings};
 use crate::{
-    engine::{BackgroundTasks, Engine, Permanent},
-    exchange::Operation,
+    engine::{BackgroundTasks, Engine, Operation, Permanent},
     value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning, nonzero},
 };
 

@@ -9,8 +9,7 @@ use tower_service::Service;
 
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{Execution, ExecutionOutcome, Fate, NoOutcome, RunContext, Task, Work},
-    exchange::Operation,
+    engine::{Execution, ExecutionOutcome, Fate, NoOutcome, Operation, RunContext, Task, Work},
     value::{Claim, Event, Payload, RecordKey, is_failure},
 };
 

@@ -3,8 +3,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 #[cfg(feature = "json")]
 use crate::extract::fingerprint_of_value;
 use crate::{
-    engine::{Adjusted, Engine, Permanent},
-    exchange::Operation,
+    engine::{Adjusted, Engine, Operation, Permanent},
     value::{Claim, Fingerprint, KeyError, Policy, RecordKey, Refusal, is_blank},
 };
 

@@ -3,7 +3,7 @@ use std::{future::Future, time::Duration};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Engine, Party, Run, Stage, Work, bounded::bounded, ghost::PendingClaim, waiters::Waiter};
+use super::{Engine, Party, Run, Stage, Work, bounded::bounded, pending_claim::PendingClaim, waiting::Waiter};
 use crate::{
     store::Claimed,
     value::{Claim, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},

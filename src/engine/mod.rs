@@ -8,34 +8,32 @@ mod admit;
 mod background;
 mod bounded;
 mod finish;
-mod ghost;
 mod lease;
-mod party;
+mod operation;
+mod pending_claim;
 mod perform;
 mod permanent;
 mod report;
 mod task;
 mod transact;
 mod unwind;
-mod waiters;
 mod waiting;
 mod work;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use self::waiters::Waiters;
+use self::waiting::Waiters;
 use crate::{
     store::{Store, TransactionalStore},
     value::{Observer, Secret},
 };
 
-pub use self::background::BackgroundTasks;
 pub(crate) use self::{
     adjusted::Adjusted,
     admit::{Admission, Ask},
+    background::Party,
     finish::{Ending, How},
     lease::Run,
-    party::Party,
     perform::{Execution, ExecutionOutcome, Fate, NoOutcome},
     permanent::Permanent,
     task::Task,
@@ -44,6 +42,7 @@ pub(crate) use self::{
     waiting::WaitingBodies,
     work::{Stage, Work},
 };
+pub use self::{background::BackgroundTasks, operation::Operation};
 
 /// A store and how it is spoken to.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 use tokio::time::Instant;
 
-use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiters::Waiter};
+use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiting::Waiter};
 use crate::{
     store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
     value::{Claimant, Event, Secret, StoreError, StoreVerb},
@@ -70,7 +70,7 @@ pub(crate) struct RunContext {
     pub(crate) granted: Granted,
     pub(crate) secret: Option<Secret>,
     /// The slot of its transaction, in transaction mode.
-    #[cfg_attr(not(any(feature = "mysql", feature = "postgres", feature = "sqlite")), allow(dead_code))]
+    #[cfg_attr(not(feature = "_sql"), allow(dead_code))]
     pub(crate) slot: Option<TransactionSlot>,
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Ended {
     Settled,
     Released,
     #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+        not(feature = "_sql"),
         expect(dead_code, reason = "outboxes are in databases")
     )]
     Discarded,
@@ -59,7 +59,7 @@ pub(super) fn claim_key(entry: &Entry) -> Option<RecordKey> {
 }
 
 /// Returns the same name for a message of an outbox.
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 pub(super) fn case_of_message(id: &str) -> Option<RecordKey> {
     let mut digest = Digest::new();
     digest.part(b"outbox");

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{sync::Notify, task::JoinSet, time::timeout};
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 use super::unsent::OutboxSource;
 use super::{
     Abandoned, Resolution, SweepReport,
@@ -81,7 +81,7 @@ pub struct Reconciler {
     grace: Option<Duration>,
     pub(super) concurrency: usize,
     pub(super) dry_run: bool,
-    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[cfg(feature = "_sql")]
     pub(super) shelves: Vec<OutboxSource>,
 }
 
@@ -128,7 +128,7 @@ impl Reconciler {
             grace: None,
             concurrency: 4,
             dry_run: false,
-            #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+            #[cfg(feature = "_sql")]
             shelves: Vec::new(),
         }
     }
@@ -303,7 +303,7 @@ impl Reconciler {
                 break Ok(());
             }
         };
-        #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+        #[cfg(feature = "_sql")]
         let listed = listed.and(self.sweep_shelves(stopping, &mut tasks, &mut seen, &mut sweep).await);
         while !tasks.is_empty() {
             one_ends(&mut tasks, &mut sweep).await;

@@ -4,8 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{RunError, RunFuture, work};
 use crate::{
-    engine::{Adjusted, BackgroundTasks, Engine, Execution, Permanent, Task, Work},
-    exchange::Operation,
+    engine::{Adjusted, BackgroundTasks, Engine, Execution, Operation, Permanent, Task, Work},
     store::{Store, TransactionalStore},
     value::{
         AfterCrash, Claim, Fingerprint, Keep, Observer, OnDuplicate, Policy, RecordKey, Refusal, Secret, WhileRunning,

@@ -5,8 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::RunError;
 use crate::{
-    engine::{Engine, Execution, ExecutionOutcome, Fate, Permanent, Work},
-    exchange::Operation,
+    engine::{Engine, Execution, ExecutionOutcome, Fate, Operation, Permanent, Work},
     value::{Event, OnDuplicate, Payload, Policy, Refusal, is_failure, json_of},
 };
 

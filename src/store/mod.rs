@@ -14,7 +14,7 @@ mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
 mod shared;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 mod sql;
 mod transaction;
 
@@ -37,9 +37,9 @@ pub use self::sql::PostgresStore;
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
 pub use self::sql::SqliteStore;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 pub(crate) use self::sql::is_identifier;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::sql::{
     Message, NoTransaction, Outbox, OutboxStats, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder, SqlValue,

@@ -1,183 +1,144 @@
-#[cfg(feature = "signed-tokens")]
-use std::time::SystemTime;
-use std::{sync::Arc, time::Duration};
-
-use super::TokenLayer;
-use crate::{
-    exchange::{Issuer, Token},
-    store::Store,
-    value::{StoreError, check_name, nonzero},
-};
-#[cfg(feature = "signed-tokens")]
-use crate::{
-    exchange::{Signer, WallClock},
-    value::SigningKeys,
+use std::{
+    error::Error,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-/// The issuer of tokens and the source of the layers that require them: one token, one operation.
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
+
+use super::{Token, TokenRule};
+use crate::value::{KeyError, Refusal, StoreErrorKind};
+
+/// An issuer of tokens inside a handler, for the page that the handler makes.
 ///
-/// A page requests a token, its form contains the token, and the first submission spends the token. A second
-/// submission, by a double click or the Back button, is refused, or receives the first one's answer. A submission that
-/// fails releases the token, so that the corrected form can be sent.
-///
-/// A token is 32 random bytes from the operating system, as text. The store sees only its SHA-256. A token is bound to
-/// a purpose and, if there is one, to a principal: a token for one action or one user is not valid for another, and
-/// another user's try does not spend it. A value that was never issued is never accepted.
+/// It is there for every request that comes through a [`TokenLayer`](crate::TokenLayer), as a request extension and,
+/// with the feature `axum`, as an extractor. Its tokens are valid for the layer's purpose and for the request's
+/// principal. An answer with such a token in it is sent with `Cache-Control: no-store`, whatever the handler sets.
 ///
 /// ```
-/// use axum::{Router, body::Body, http::{Request, StatusCode}, routing::post};
-/// use tower::ServiceExt;
-/// use tower_idempotency::{MemoryStore, Tokens};
+/// use axum::{Router, response::Html, routing::get};
+/// use tower_idempotency::{IssueError, MemoryStore, TokenIssuer, Tokens};
 ///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// async fn page(tokens: TokenIssuer) -> Result<Html<String>, IssueError> {
+///     let token = tokens.issue().await?;
+///     // A token needs no escaping.
+///     Ok(Html(format!(r#"<form method="post"><input type="hidden" name="_token" value="{}">..."#, token.as_str())))
+/// }
+///
 /// let tokens = Tokens::new(MemoryStore::new());
-/// let app: Router = Router::new().route("/checkout", post(|| async { "ordered" }).layer(tokens.layer("checkout")));
-///
-/// // Where the page is made:
-/// let token = tokens.issue("checkout", None).await?;
-///
-/// let submit = || Request::post("/checkout").header("X-Submit-Token", token.as_str()).body(Body::empty()).unwrap();
-/// assert_eq!(app.clone().oneshot(submit()).await?.status(), StatusCode::OK);
-/// assert_eq!(app.oneshot(submit()).await?.status(), StatusCode::CONFLICT);
-/// # Ok(())
-/// # }
+/// let app: Router = Router::new()
+///     .route("/checkout", get(page).post(|| async { "ordered" }).layer(tokens.layer("checkout")));
+/// # drop(app);
 /// ```
-///
-/// A token does not protect against forged requests (CSRF). CSRF protection checks whether the *session* meant the
-/// request; a token checks whether the request was made before. A form may need both.
-#[derive(Clone, Debug)]
-pub struct Tokens {
-    issuer: Issuer,
+#[derive(Clone)]
+pub struct TokenIssuer {
+    context: Arc<dyn IssuerContext>,
+    principal: Result<Option<String>, Refusal>,
+    /// The request's head, if a renderer is to see it.
+    head: Option<Arc<Parts>>,
+    issued: IssuedFlag,
 }
 
-impl Tokens {
-    /// Creates an issuer whose tokens have their records in `store` and are valid for five minutes.
-    pub fn new(store: impl Store) -> Self {
-        Self {
-            issuer: Issuer {
-                store: Arc::new(store),
-                life: Duration::from_secs(5 * 60),
-                timeout: Duration::from_secs(5),
-                signer: None,
-            },
-        }
+/// What an issuer needs of the layer that it belongs to.
+pub(crate) trait IssuerContext: Send + Sync {
+    fn rule(&self) -> Option<&TokenRule>;
+
+    /// Returns the layer's response to a refusal. `head` is the request's, if the response depends on it.
+    fn refusal_response(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes>;
+}
+
+/// Whether a token was issued for this answer.
+#[derive(Clone, Default)]
+pub(crate) struct IssuedFlag(Arc<AtomicBool>);
+
+impl TokenIssuer {
+    pub(crate) fn new(
+        context: Arc<dyn IssuerContext>,
+        principal: Result<Option<String>, Refusal>,
+        head: Option<Arc<Parts>>,
+    ) -> (Self, IssuedFlag) {
+        let issued = IssuedFlag::default();
+        (Self { context, principal, head, issued: issued.clone() }, issued)
     }
 
-    /// Creates an issuer of signed tokens that are valid for five minutes. `store` has no record of a token until it is
-    /// spent.
-    ///
-    /// The store does not grow with the number of issued tokens. A token is valid on every process that has these
-    /// `keys` and the same store. The process that receives a token decides by its own clock, right before the claim,
-    /// whether the token has expired. If that clock is set back, tokens expire as if it had not been, until the process
-    /// ends. A spent token is remembered for the rest of its lifetime and the [clock skew](Self::clock_skew), whatever
-    /// [retention](TokenLayer::retention) the layer has: with a shorter time it could be spent again, and a longer time
-    /// would be of no use. A used token receives 409 `token-used` for as long as it would have been valid, and 403
-    /// `token-invalid` after that.
-    ///
-    /// ```
-    /// use tower_idempotency::{MemoryStore, SigningKeys, Tokens};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let secret = [7; 32];
-    /// let tokens = Tokens::signed(MemoryStore::new(), SigningKeys::new(secret)?);
-    /// let token = tokens.issue("checkout", Some("ann")).await?;
-    /// assert_eq!(token.as_str().len(), 108);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[cfg(feature = "signed-tokens")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
-    pub fn signed(store: impl Store, keys: SigningKeys) -> Self {
-        let mut tokens = Self::new(store);
-        let skew = Duration::from_secs(60);
-        tokens.issuer.signer = Some(Signer { keys, skew, clock: WallClock::system() });
-        tokens
-    }
-
-    /// Sets how long a token is valid. Default: five minutes.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `life` is zero.
-    #[must_use]
-    #[track_caller]
-    pub fn lifetime(mut self, life: Duration) -> Self {
-        let life = nonzero("token life", life);
-        self.issuer.life = life;
-        self
-    }
-
-    /// Sets how long the store may take to issue a token. Default: 5 seconds.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `timeout` is zero.
-    #[must_use]
-    #[track_caller]
-    pub fn store_timeout(mut self, timeout: Duration) -> Self {
-        let timeout = nonzero("store timeout", timeout);
-        self.issuer.timeout = timeout;
-        self
-    }
-
-    /// Sets by how much the clocks of two processes may differ, for signed tokens. Default: one minute.
-    ///
-    /// A spent token is remembered for this much longer than it is valid, and for at least half a minute longer. If
-    /// clocks differ by more, a process whose clock is behind could accept the token once more.
-    #[cfg(feature = "signed-tokens")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
-    #[must_use]
-    pub fn clock_skew(self, skew: Duration) -> Self {
-        self.with_signer(|signer| signer.skew = skew)
-    }
-
-    /// Sets the clock by which signed tokens expire. Default: [`SystemTime::now`]. This is for tests.
-    ///
-    /// If the clock is set back, tokens expire by the time that it showed before, plus the time by which Tokio's clock
-    /// has advanced since, as with the system's clock.
-    #[cfg(feature = "signed-tokens")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
-    #[must_use]
-    pub fn clock(self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.with_signer(|signer| signer.clock = WallClock::new(clock))
-    }
-
-    #[cfg(feature = "signed-tokens")]
-    fn with_signer(mut self, change: impl FnOnce(&mut Signer)) -> Self {
-        self.issuer.signer.as_mut().map(change);
-        self
-    }
-
-    /// Issues a token for a purpose, and to a principal if there is one.
-    ///
-    /// A token without a principal is valid for requests without one. Each issued token is valid by itself: three tabs
-    /// have three tokens. Send the answer that contains a token with `Cache-Control: no-store`; behind the layer,
-    /// [`TokenIssuer`](crate::TokenIssuer) sets that header, the purpose and the principal.
+    /// Issues a token.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store fails or is full. Returns an error of the kind
-    /// [`Invalid`](crate::StoreErrorKind::Invalid) if the purpose or the principal is blank or contains a control
-    /// character. A signed token needs no store.
+    /// Returns an error if the request has no principal and the layer requires one, or if the store fails or is full.
+    /// The error is a response, the layer's refusal.
     ///
     /// # Panics
     ///
     /// Panics if the operating system has no source of randomness.
-    pub async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
-        self.issuer.issue(purpose, principal).await
-    }
-
-    /// Creates a layer that requires a token of this purpose.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `purpose` is blank or contains a control character.
-    #[track_caller]
-    pub fn layer(&self, purpose: impl Into<Arc<str>>) -> TokenLayer {
-        let purpose = purpose.into();
-        assert!(check_name(&purpose).is_ok(), "{purpose:?} is blank or has a control character in it");
-        TokenLayer::new(self.issuer.clone(), purpose)
+    pub async fn issue(&self) -> Result<Token, IssueError> {
+        let issued = match (&self.principal, self.context.rule()) {
+            (Ok(principal), Some(rule)) => {
+                let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
+                issued.map_err(|error| match error.kind() {
+                    StoreErrorKind::Invalid => Refusal::KeyInvalid(KeyError::malformed(
+                        "the principal of the token is blank or has a control character in it",
+                    )),
+                    _ => Refusal::from(&error),
+                })
+            }
+            (Err(refusal), _) => Err(refusal.clone()),
+            (_, None) => Err(Refusal::TokenMissing),
+        };
+        self.issued.0.store(true, Ordering::Relaxed);
+        issued.map_err(|refusal| {
+            let response = self.context.refusal_response(self.head.as_deref(), &refusal);
+            IssueError { refusal, response: Box::new(response) }
+        })
     }
 }
+
+impl IssuedFlag {
+    /// Adds `Cache-Control: no-store` to an answer that has a token in it, since it is for one reader.
+    pub(crate) fn mark(&self, headers: &mut HeaderMap) {
+        if self.0.load(Ordering::Relaxed) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+    }
+}
+
+impl fmt::Debug for TokenIssuer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenIssuer").field("rule", &self.context.rule()).finish_non_exhaustive()
+    }
+}
+
+/// The error if no token was issued. It is a response as well: the layer's refusal.
+#[derive(Clone, Debug)]
+pub struct IssueError {
+    refusal: Refusal,
+    response: Box<Response<Bytes>>,
+}
+
+impl IssueError {
+    /// Returns the reason: [`ScopeMissing`](Refusal::ScopeMissing), [`KeyInvalid`](Refusal::KeyInvalid) for a principal
+    /// that is blank or has a control character in it, [`StoreUnavailable`](Refusal::StoreUnavailable) or
+    /// [`StoreFull`](Refusal::StoreFull).
+    #[must_use]
+    pub fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    /// Returns the layer's refusal.
+    #[must_use]
+    pub fn into_response(self) -> Response<Bytes> {
+        *self.response
+    }
+}
+
+impl fmt::Display for IssueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.refusal.detail())
+    }
+}
+
+impl Error for IssueError {}

@@ -1,7 +1,6 @@
 //! Values: the name of an operation, the comparison of requests, policies, kept answers. No I/O, no store, no HTTP
 //! service.
 
-pub(crate) mod base64url;
 mod child;
 mod claim;
 mod compact;
@@ -22,15 +21,11 @@ mod record;
 mod refusal;
 mod reply;
 mod secret;
-#[cfg(feature = "signed-tokens")]
-mod signing;
 mod trace;
 mod unseen;
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 pub(crate) use self::policy::UNRECONCILED;
-#[cfg(feature = "signed-tokens")]
-pub use self::signing::SigningKeys;
 pub(crate) use self::{
     child::child_key,
     compact::CompactDigest,

@@ -1,8 +1,11 @@
 //! Claims that are committed or rolled back with the transaction of the work.
 
 mod enter;
+#[cfg(feature = "axum")]
+mod extractor;
 mod failure;
 mod open;
+mod operation;
 mod running;
 mod slot;
 mod within;

@@ -1,0 +1,244 @@
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
+    request,
+    response::Parts,
+};
+use http_body::Body;
+
+use super::{
+    ClaimRequest, Exchange, MARKER, Scoping,
+    record::{HeaderPolicy, codec},
+    respond::Times,
+};
+use crate::{
+    body::{Collected, Excess, Failure, Patience, ResponseBody, collect},
+    engine::Work,
+    token::PresentedToken,
+    value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
+};
+
+/// What becomes of the record.
+pub(crate) enum Fate {
+    /// Settled, with the answer or as a tombstone.
+    Settle(Option<Bytes>, Duration),
+    /// Settled with the answer, whose token is spent; once that is recorded, the answer brings this one.
+    Replace(Bytes, Duration, HeaderValue),
+    /// Released, so that the next try runs; with the status of the answer, if there is one.
+    Release(Option<StatusCode>),
+    /// Undone: nothing began.
+    Undo,
+}
+
+/// Who asked: the claim, and the request's head where something looks back at it.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) asked: &'a ClaimRequest,
+    pub(super) head: Option<&'a request::Parts>,
+}
+
+impl Exchange {
+    /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    pub(super) fn collect_response<B>(
+        &self,
+        asking: Asking<'_>,
+        head: &mut Parts,
+        body: B,
+        work: &Work,
+    ) -> impl Future<Output = (ResponseBody<B>, Fate)>
+    where
+        B: Body<Data = Bytes>,
+    {
+        async move {
+            self.take_mark_off(&mut head.headers);
+            let wishes = work.wishes();
+            if self.passes_through(head, &body, wishes) {
+                return (ResponseBody::passed(body), self.fate_unheld(asking, head, false, wishes));
+            }
+            // Boxed, so that its rest can be passed on after a look at its beginning.
+            let mut body = Box::pin(body);
+            let time = self.policy.stream_after.filter(|_| is_of_unknown_length(head, &*body));
+            let patience = time.map_or(Patience::Endless, |time| Patience::Until(Box::pin(tokio::time::sleep(time))));
+            let read = collect(body.as_mut(), self.policy.response_limit, patience).await;
+            // The handler's body may have been running until now.
+            let wishes = work.wishes();
+            match read {
+                Ok(whole) => {
+                    let mut fate = self.fate(head, Some(&whole), wishes, asking.asked);
+                    // If nothing began, nothing has failed: the token that came is good as it is.
+                    if matches!(fate, Fate::Release(_)) && wishes.retain.is_none() {
+                        let token = asking.asked.token.as_deref();
+                        fate = Box::pin(self.replace(head, &whole, token, fate)).await;
+                    }
+                    (ResponseBody::whole(whole.data, whole.trailers), fate)
+                }
+                Err(Failure::TooLong(Excess { read }) | Failure::TooSlow(Excess { read })) => {
+                    (ResponseBody::resumed(read, body), self.fate_unheld(asking, head, false, wishes))
+                }
+                Err(Failure::Stalled) => unreachable!("an answer may stand still"),
+                Err(Failure::Broken(Excess { read }, error)) => {
+                    // It can still be undone.
+                    let undone = self.engine.transactions.is_some();
+                    let fate = if undone { Fate::Release(None) } else { self.fate_unheld(asking, head, true, wishes) };
+                    (ResponseBody::broken(read, error), fate)
+                }
+            }
+        }
+    }
+
+    /// A handler that passes on what others replayed has made an answer of its own.
+    pub(super) fn take_mark_off(&self, headers: &mut HeaderMap) {
+        headers.remove(&MARKER);
+        if let Some(marker) = self.replay_header.as_ref().filter(|&marker| *marker != MARKER) {
+            headers.remove(marker);
+        }
+    }
+
+    /// Returns whether the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be kept.
+    fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: HandlerDirectives) -> bool {
+        // The `Content-Length` of a 304 is that of a body that it does not send.
+        let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
+        let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
+        let length = told.unwrap_or(0).max(body.size_hint().lower());
+        is_partial(parts.status)
+            || wishes.stream
+            || is_event_stream(&parts.headers)
+            || length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX)
+    }
+
+    /// `body` is `None` if it is not whole, or not held.
+    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: HandlerDirectives, asked: &ClaimRequest) -> Fate {
+        let answer = Answer {
+            status: parts.status,
+            headers: &parts.headers,
+            body: body.map_or(&b""[..], |body| &body.data),
+            trailers: body.and_then(|body| body.trailers.as_deref()),
+        };
+        let by_policy = || {
+            parts.status == StatusCode::SWITCHING_PROTOCOLS
+                || (self.policy.keep.keeps(&answer) && !self.is_of_nobody(parts.status, asked))
+        };
+        let retention = match wishes.retain {
+            Some(Retain::For(retention)) => retention,
+            None if by_policy() => self.policy.retention,
+            Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return Fate::Undo,
+            Some(Retain::No) | None => return Fate::Release(Some(parts.status)),
+        };
+        let retention = self.kept_for(retention, asked.token.as_deref());
+        Fate::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
+    }
+
+    /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
+    pub(super) fn kept_for(&self, retention: Duration, token: Option<&PresentedToken>) -> Duration {
+        self.memory(token).unwrap_or(retention)
+    }
+
+    /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is about
+    /// to send the same request with credentials.
+    fn is_of_nobody(&self, status: StatusCode, asked: &ClaimRequest) -> bool {
+        matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED)
+            && matches!(self.scoping, Scoping::Credentials(_))
+            && asked.claim.caller == Caller::NONE
+    }
+
+    /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
+    /// duplicates get an answer of the application's own, which is one of success.
+    fn fate_unheld(
+        &self,
+        Asking { asked, head }: Asking<'_>,
+        parts: &Parts,
+        broken: bool,
+        wishes: HandlerDirectives,
+    ) -> Fate {
+        let fate = self.fate(parts, None, wishes, asked);
+        let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
+        match fate {
+            Fate::Settle(None, retention)
+                if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) =>
+            {
+                Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)), retention)
+            }
+            fate => fate,
+        }
+    }
+
+    /// A refusal as a kept answer.
+    pub(super) fn kept_refusal(
+        &self,
+        head: Option<&request::Parts>,
+        asked: &ClaimRequest,
+        refusal: &Refusal,
+        retention: Duration,
+    ) -> Bytes {
+        // A renderer that panics in its turn must not cost the record.
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(head, Some(&asked.key), refusal)));
+        let rendered = rendered.unwrap_or_else(|_| self.document(None, refusal));
+        let (parts, data) = rendered.into_parts();
+        let body = Collected { data, trailers: None };
+        codec::encode(parts.status, &parts.headers, &body, &self.headers, Times::now(Some(retention)))
+    }
+
+    fn encoded(&self, parts: &Parts, body: &Collected, retention: Duration) -> Bytes {
+        codec::encode(parts.status, &parts.headers, body, &self.headers, Times::now(Some(retention)))
+    }
+
+    /// Keeps a failed answer with a new token, if that is wanted and there can be one; its own is spent by that.
+    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&PresentedToken>, fate: Fate) -> Fate {
+        let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
+        let (Some(rule), Some(token)) = (rule, token) else { return fate };
+        let Some((successor, kept)) = rule.successor(token).await else { return fate };
+        parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let own = parts.headers.insert(rule.header.clone(), kept);
+        // What stands for the new token is kept, whatever the field is called.
+        let headers = HeaderPolicy {
+            also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
+            ..self.headers.clone()
+        };
+        let retention = self.kept_for(self.policy.retention, Some(token));
+        let payload = codec::encode(parts.status, &parts.headers, body, &headers, Times::now(Some(retention)));
+        // As long as nothing is recorded, the token that came is the one that is good.
+        match own {
+            Some(own) => parts.headers.insert(rule.header.clone(), own),
+            None => parts.headers.remove(&rule.header),
+        };
+        Fate::Replace(payload, retention, successor)
+    }
+
+    /// Returns the kept failed answer of a token that was replaced, with the new token: a client that missed it gets it again.
+    pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&PresentedToken>) -> Option<KeptAnswer> {
+        let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
+        let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;
+        let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
+        kept.headers.insert(rule.header.clone(), successor);
+        Some(kept)
+    }
+}
+
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    const EVENT_STREAM: &[u8] = b"text/event-stream";
+    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes().trim_ascii_start());
+    let Some((media_type, rest)) = content_type.split_at_checked(EVENT_STREAM.len()) else { return false };
+    media_type.eq_ignore_ascii_case(EVENT_STREAM) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
+}
+
+/// Whether neither the head nor the body says how long the answer is.
+fn is_of_unknown_length(parts: &Parts, body: &impl Body) -> bool {
+    body.size_hint().exact().is_none() && !parts.headers.contains_key(CONTENT_LENGTH)
+}
+
+pub(super) fn has_failed(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
+}
+
+/// An upgrade, or a part of an answer: neither can be replayed.
+pub(super) fn is_partial(status: StatusCode) -> bool {
+    matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::PARTIAL_CONTENT)
+}

@@ -1,0 +1,277 @@
+use std::{borrow::Cow, time::Duration};
+
+use bytes::Bytes;
+use http::{Method, request::Parts};
+
+use super::{Exchange, Scoping, respond::Advice};
+use crate::{
+    engine::Party,
+    extract::{Credentials, Seen, fingerprint, key::KeyExtractor, route},
+    token::PresentedToken,
+    value::{Caller, Claim, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
+};
+
+/// Whose operation it is, and which, as far as the head says so.
+pub(crate) struct PartialIdentity {
+    caller: Caller,
+    seen: Seen,
+    name: Name,
+}
+
+/// An operation, and the claim for it.
+pub(crate) struct ClaimRequest {
+    pub(super) key: RecordKey,
+    pub(super) claim: Claim,
+    /// The token that names the operation, if one does.
+    pub(super) token: Option<Box<PresentedToken>>,
+    pub(super) party: Party,
+}
+
+type Named = (RecordKey, Option<Box<PresentedToken>>);
+
+enum Name {
+    Known(Named),
+    /// The body has the rest of it.
+    Open {
+        scope: ScopeOf,
+        key: Option<String>,
+    },
+}
+
+enum ScopeOf {
+    /// The head has it, or the layer has no scope.
+    Head(Option<String>),
+    /// The body has it.
+    Body,
+    /// An extractor that has not run yet returns it.
+    Extractor,
+}
+
+#[cfg(feature = "axum")]
+impl PartialIdentity {
+    pub(super) fn awaits_extractor(&self) -> bool {
+        matches!(self.name, Name::Open { scope: ScopeOf::Extractor, .. })
+    }
+}
+
+#[cfg(feature = "form")]
+impl PartialIdentity {
+    pub(super) fn lacks_only_its_key(&self) -> bool {
+        matches!(self.name, Name::Open { scope: ScopeOf::Head(_), key: None })
+    }
+
+    pub(super) fn with_key(mut self, found: String) -> Self {
+        if let Name::Open { key, .. } = &mut self.name {
+            *key = Some(found);
+        }
+        self
+    }
+}
+
+impl Exchange {
+    /// Whether requests of this method are protected if they have a key, or at least verified.
+    pub(crate) fn is_protected(&self, method: &Method) -> bool {
+        self.methods.contains(method) && !(self.disabled && self.verify.is_none())
+    }
+
+    /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
+    /// protect it; or it is refused before its body is asked for.
+    pub(crate) fn subject(&self, parts: &Parts) -> Result<Option<PartialIdentity>, Refusal> {
+        let none = Bytes::new();
+        let of_head = !self.key.needs_body();
+        let key = if of_head { self.key.extract(parts, &none).map_err(|error| self.invalid(error))? } else { None };
+        let of_body = self.key_of_body();
+        if key.is_none() && of_body.is_none() {
+            return self.missing();
+        }
+        let scope = match &self.scoping {
+            Scoping::Scope(scope) if scope.needs_body() => ScopeOf::Body,
+            Scoping::Scope(scope) if scope.needs_extractor() => ScopeOf::Extractor,
+            Scoping::Scope(scope) => ScopeOf::Head(scope.extract(parts, &none)?),
+            _ => ScopeOf::Head(None),
+        };
+        let (caller, seen) = match &scope {
+            ScopeOf::Head(None) => self.caller(parts),
+            _ => (Caller::NONE, Seen::default()),
+        };
+        let name = match (scope, key) {
+            (ScopeOf::Head(scope), Some(key)) => Name::Known(self.named(parts, scope.as_deref(), &key)?),
+            (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
+        };
+        Ok(Some(PartialIdentity { caller, seen, name }))
+    }
+
+    /// Who asks, if no scope says so. Tokens are bound to a principal instead.
+    fn caller(&self, parts: &Parts) -> (Caller, Seen) {
+        match &self.scoping {
+            Scoping::Credentials(credentials) => credentials.caller(&parts.headers),
+            Scoping::Scope(_) if self.tokens.is_none() => Credentials::Usual.caller(&parts.headers),
+            _ => (Caller::NONE, Seen::default()),
+        }
+    }
+
+    /// The subject, once an extractor has said whose it is.
+    #[cfg(feature = "axum")]
+    pub(super) fn scoped(
+        &self,
+        parts: &Parts,
+        subject: PartialIdentity,
+        scope: Option<String>,
+    ) -> Result<PartialIdentity, Refusal> {
+        let PartialIdentity { mut caller, seen, name } = subject;
+        if scope.is_none() {
+            caller = self.caller(parts).0;
+        }
+        let name = match name {
+            Name::Open { key: Some(key), .. } => Name::Known(self.named(parts, scope.as_deref(), &key)?),
+            Name::Open { key: None, .. } => Name::Open { scope: ScopeOf::Head(scope), key: None },
+            known => known,
+        };
+        Ok(PartialIdentity { caller, seen, name })
+    }
+
+    /// The operation, and the claim for it, once the body is there. `None` if it has no key and needs none.
+    pub(super) fn claim(
+        &self,
+        parts: &Parts,
+        body: &Bytes,
+        PartialIdentity { mut caller, seen, name }: PartialIdentity,
+    ) -> Result<Option<Box<ClaimRequest>>, Refusal> {
+        let ((key, token), fingerprint) = match name {
+            Name::Known(named) => (named, self.fingerprint_of(parts, body)?),
+            Name::Open { scope, key } => {
+                let key = match (key, self.key_of_body()) {
+                    (None, Some(of_body)) => of_body.extract(parts, body).map_err(|error| self.invalid(error))?,
+                    (key, _) => key.map(Cow::Owned),
+                };
+                if key.is_none() && !self.is_content() {
+                    return self.missing();
+                }
+                let scope = match (scope, &self.scoping) {
+                    (ScopeOf::Body, Scoping::Scope(scope)) => {
+                        let scope = scope.extract(parts, body)?;
+                        if scope.is_none() {
+                            caller = self.caller(parts).0;
+                        }
+                        scope
+                    }
+                    (ScopeOf::Head(scope), _) => scope,
+                    _ => None,
+                };
+                let fingerprint = self.fingerprint_of(parts, body)?;
+                let key = key.unwrap_or_else(|| Cow::Owned(content(parts, body, fingerprint, caller)));
+                (self.named(parts, scope.as_deref(), &key)?, fingerprint)
+            }
+        };
+        if self.scoping.is_unsaid() {
+            self.advise(parts, &key, caller, seen);
+        }
+        let memory = self.memory(token.as_deref()).unwrap_or_default();
+        let mut claim = Claim::new(self.policy.lease, self.policy.horizon().max(memory));
+        claim.fingerprint = fingerprint;
+        claim.caller = caller;
+        claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.stored());
+        claim.at_most_once = self.policy.is_at_most_once();
+        if self.keep_request {
+            claim.note = body.clone();
+        }
+        if let Some(secret) = &self.engine.secret {
+            claim = claim.sealed_with(secret);
+        }
+        let counted_for = self.party(&key, caller, token.as_deref());
+        // It is moved several times, and its room would be part of every step.
+        Ok(Some(Box::new(ClaimRequest { key, claim, token, party: counted_for })))
+    }
+
+    /// Returns the fingerprint of the request. In a window by a field the key alone decides.
+    fn fingerprint_of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
+        if self.policy.any_content && !self.is_content() {
+            return Ok(Fingerprint::OFF);
+        }
+        self.fingerprint.of(parts, body)
+    }
+
+    /// Warns of callers that cannot be distinguished.
+    fn advise(&self, parts: &Parts, key: &RecordKey, caller: Caller, seen: Seen) {
+        if caller == Caller::NONE {
+            let advice = if seen.has_gateway_token() { Advice::GatewayToken } else { Advice::NoCredential };
+            self.warned.warn(advice, key.route());
+        } else if seen.leaves_out_a_cookie(&parts.headers) {
+            self.warned.warn(Advice::CookieLeftOut, key.route());
+        }
+    }
+
+    /// Returns the place in the body in which the key may be.
+    fn key_of_body(&self) -> Option<&KeyExtractor> {
+        match &self.tokens {
+            Some(rule) => Some(&rule.field),
+            None => Some(&self.key).filter(|key| key.ends_in_content() || key.needs_body()),
+        }
+    }
+
+    pub(super) fn is_content(&self) -> bool {
+        self.tokens.is_none() && self.key.ends_in_content()
+    }
+
+    /// Returns the key of the operation, and the token that names it.
+    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<Named, Refusal> {
+        if let Some(rule) = &self.tokens {
+            return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
+        }
+        let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
+        let named = if self.key.may_be_quoted() { RecordKey::of_quoted } else { RecordKey::new };
+        Ok((named(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
+    }
+
+    /// Returns the party whose bounds the request counts against.
+    fn party(&self, key: &RecordKey, caller: Caller, token: Option<&PresentedToken>) -> Party {
+        if key.scope().is_some() {
+            return Party::Scope;
+        }
+        match token.and_then(|token| token.binding.principal.clone()) {
+            Some(principal) => Party::Principal(principal),
+            None if caller != Caller::NONE => Party::Caller(caller),
+            None => Party::Layer(std::ptr::from_ref(self).addr()),
+        }
+    }
+
+    /// How long it has to be remembered what became of an operation, if that is not for the policy to say.
+    pub(super) fn memory(&self, token: Option<&PresentedToken>) -> Option<Duration> {
+        self.tokens.as_ref()?.issuer.memory(token?)
+    }
+
+    fn invalid(&self, error: KeyError) -> Refusal {
+        if self.tokens.is_some() { Refusal::TokenInvalid } else { Refusal::KeyInvalid(error) }
+    }
+
+    fn missing<T>(&self) -> Result<Option<T>, Refusal> {
+        match (&self.tokens, self.key_required) {
+            (Some(_), _) => Err(Refusal::TokenMissing),
+            (None, true) => Err(Refusal::KeyMissing),
+            (None, false) => Ok(None),
+        }
+    }
+
+    /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
+    pub(super) fn streams(&self, subject: &PartialIdentity) -> bool {
+        let of_token = || self.tokens.is_some() && self.asks_for_no_body();
+        matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
+    }
+
+    /// Returns whether only the handler reads the body of a request with a token, since duplicates are refused.
+    pub(super) fn asks_for_no_body(&self) -> bool {
+        matches!(self.policy.on_duplicate, OnDuplicate::Reject) && self.verify.is_none() && !self.keep_request
+    }
+}
+
+/// The content as a key. If no scope says whose it is, the caller does.
+fn content(parts: &Parts, body: &Bytes, fingerprint: Fingerprint, caller: Caller) -> String {
+    let content = match fingerprint {
+        Fingerprint::OFF => fingerprint::of_bytes(parts, body, &[]),
+        fingerprint => fingerprint,
+    };
+    match caller {
+        Caller::NONE => hex(content.digest()),
+        caller => format!("{}.{}", hex(content.digest()), hex(&caller.to_bytes())),
+    }
+}

@@ -1,0 +1,126 @@
+use std::{any::Any, future::Future, panic::resume_unwind, pin::pin, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body::Body;
+use tower_service::Service;
+
+use super::{
+    ClaimRequest, Exchange,
+    answer::{Asking, Fate},
+    run::whole_request,
+};
+use crate::{
+    body::{RequestBody, ResponseBody},
+    engine::{CatchUnwind, Ending, How, Operation, Run, Work},
+    token::PresentedToken,
+    value::Refusal,
+};
+
+/// What came of what may have panicked.
+type Caught<T> = Result<T, Box<dyn Any + Send>>;
+
+impl Exchange {
+    /// Runs the handler under its claim and ends the claim.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    pub(super) fn handle<S, B, R>(
+        self: &Arc<Self>,
+        mut run: Run<'_>,
+        work: &Arc<Work>,
+        asked: &ClaimRequest,
+        inner: &mut S,
+        parts: &mut Parts,
+        body: RequestBody<B>,
+    ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        R: Body<Data = Bytes>,
+    {
+        async move {
+            let ClaimRequest { key, token, .. } = asked;
+            let head = self.looks_back().then(|| Box::new(parts.clone()));
+            let asking = Asking { asked, head: head.as_deref() };
+            let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
+            parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
+            let issued = self.insert_issuer(parts, token.as_deref());
+            let handling = async {
+                let request = whole_request(parts, body);
+                let (mut head, body) = inner.call(request).await?.into_parts();
+                if let Some(issued) = issued {
+                    issued.mark(&mut head.headers);
+                }
+                let (body, fate) = self.collect_response(asking, &mut head, body, work).await;
+                if !body.is_broken() {
+                    self.look_at_answer(key, &head, &fate, work);
+                }
+                Ok((Response::from_parts(head, body), fate))
+            };
+            // Gone by the time the run is ended.
+            let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
+            let (mut answer, fate) = self.split_outcome(handled, work, asking);
+            let fate = self.unless_broken(fate, work);
+            let of_record = self.of_record(&fate);
+            let how = self.end_of(&run, fate, token.as_deref());
+            let ending = run.finish(how).await;
+            // The handler has had the head: what is left looks like none.
+            let head = head.as_deref().unwrap_or(parts);
+            if let (Ok(Ok(answer)), Ending::Recorded) = (&mut answer, &ending) {
+                self.tell(answer, of_record);
+            }
+            match (answer, ending) {
+                (Err(panic), _) => resume_unwind(panic),
+                (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
+                (Ok(_), Ending::Lost(record)) => Ok(self.late(head, asked, record)),
+                (Ok(_), Ending::RolledBack) => Ok(self.refuse(head, Some(key), &Refusal::RolledBack)),
+                (Ok(_), Ending::Unknown) => Ok(self.refuse(head, Some(key), &Refusal::CommitUnknown)),
+            }
+        }
+    }
+
+    /// What the client gets, unless the store knows better, and what becomes of the record.
+    fn split_outcome<T, E>(
+        &self,
+        handled: Caught<Result<(T, Fate), E>>,
+        work: &Work,
+        asking: Asking<'_>,
+    ) -> (Caught<Result<T, E>>, Fate) {
+        match handled {
+            Ok(Ok((response, fate))) => (Ok(Ok(response)), fate),
+            Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure(asking)),
+            // Without its client the work has lost its task-locals, which may be why it panicked.
+            Err(panic) if work.is_detached() && !self.policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) => (Err(panic), self.fate_of_failure(asking)),
+        }
+    }
+
+    fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&PresentedToken>) -> How {
+        match fate {
+            Fate::Settle(payload, retention) => run.settlement(payload, retention),
+            Fate::Replace(payload, retention, _) => run.settlement(Some(payload), retention),
+            Fate::Release(answer) => run.release(self.kept_for(self.policy.released_for(answer), token)),
+            Fate::Undo => run.undo(self.kept_for(self.policy.retention, token)),
+        }
+    }
+
+    /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
+    /// answer kept.
+    fn unless_broken(&self, fate: Fate, work: &Work) -> Fate {
+        let fails = work.is_request_broken() && !self.keeps_failures() && work.wishes().retain.is_none();
+        if fails { Fate::Release(None) } else { fate }
+    }
+
+    /// Whether a run is recorded that failed without an answer. What a transaction has done is rolled back with its claim,
+    /// whatever the policy keeps.
+    fn keeps_failures(&self) -> bool {
+        self.policy.keeps_panics() && self.engine.transactions.is_none()
+    }
+
+    /// What becomes of the record if the handler gave no answer.
+    fn fate_of_failure(&self, Asking { asked, head }: Asking<'_>) -> Fate {
+        if !self.keeps_failures() {
+            return Fate::Release(None);
+        }
+        let retention = self.kept_for(self.policy.retention, asked.token.as_deref());
+        Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::HandlerFailed, retention)), retention)
+    }
+}

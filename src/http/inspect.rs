@@ -1,0 +1,63 @@
+use http::{Method, StatusCode, request, response::Parts};
+
+use super::{
+    Exchange, Scoping,
+    answer::{Fate, is_event_stream, is_partial},
+    respond::Advice,
+};
+use crate::{
+    engine::Work,
+    extract::route,
+    value::{OnDuplicate, RecordKey},
+};
+
+impl Exchange {
+    /// Looks at what became of an answer for signs of layers in the wrong order, and of answers that nobody can be
+    /// replayed.
+    pub(super) fn look_at_answer(&self, key: &RecordKey, parts: &Parts, fate: &Fate, work: &Work) {
+        if let Some(advice) = self.advice_on(parts, fate, work) {
+            self.warned.warn(advice, key.route());
+        }
+    }
+
+    fn advice_on(&self, parts: &Parts, fate: &Fate, work: &Work) -> Option<Advice> {
+        match parts.status {
+            StatusCode::UNAUTHORIZED if matches!(self.scoping, Scoping::Credentials(..)) => {
+                return Some(Advice::AuthenticationInside);
+            }
+            // Only a replay shows somebody else an answer.
+            StatusCode::UNAUTHORIZED
+                if self.tokens.is_some()
+                    && matches!(self.scoping, Scoping::Unscoped)
+                    && matches!(self.policy.on_duplicate, OnDuplicate::Replay) =>
+            {
+                return Some(Advice::AuthenticationInsideOfTokens);
+            }
+            StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT
+                if matches!(fate, Fate::Release(_)) && self.engine.transactions.is_none() =>
+            {
+                return Some(Advice::TimeoutInside);
+            }
+            _ => {}
+        }
+        let nobody_asks = !matches!(self.policy.on_duplicate, OnDuplicate::Replay);
+        let on_purpose = work.wishes().stream || is_partial(parts.status) || self.policy.stream_after.is_some();
+        if nobody_asks || on_purpose || !matches!(fate, Fate::Settle(None, _)) {
+            return None;
+        }
+        Some(if is_event_stream(&parts.headers) { Advice::AnswerStreams } else { Advice::AnswerTooLong })
+    }
+
+    /// Whether a request of one of the methods is let through all the same. A `HEAD` is among them for its warning: the
+    /// handler of a protected `GET` serves it.
+    pub(super) fn leaves_out(&self, parts: &request::Parts) -> bool {
+        if self.exceptions.cover(parts) {
+            return true;
+        }
+        let is_head = parts.method == Method::HEAD;
+        if is_head {
+            self.warned.warn(Advice::UnprotectedHead, &route(parts));
+        }
+        is_head
+    }
+}

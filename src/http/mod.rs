@@ -1,0 +1,188 @@
+//! One HTTP request through the engine: read it, claim, run, keep the answer or not, replay.
+
+mod answer;
+#[cfg(feature = "axum")]
+mod authenticate;
+mod begin;
+mod future;
+mod handle;
+mod inspect;
+#[cfg(feature = "form")]
+mod prefix;
+mod record;
+mod respond;
+mod run;
+mod service;
+mod settings;
+mod tokens;
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderName, Method, Response, request::Parts};
+
+use crate::{
+    engine::Engine,
+    extract::{
+        Credentials,
+        fingerprint::{self, FingerprintExtractor},
+        key::{self, KeyExtractor},
+        scope::ScopeExtractor,
+    },
+    problem,
+    token::TokenRule,
+    value::Policy,
+};
+
+use self::{
+    begin::{ClaimRequest, PartialIdentity},
+    respond::Warned,
+    settings::Exceptions,
+};
+pub use self::{future::ResponseFuture, respond::RefusedRequest, service::Idempotency};
+pub(crate) use self::{
+    record::HeaderPolicy,
+    settings::{FailOpen, Verify},
+};
+
+/// The field that marks a replay, unless the layer names another.
+const MARKER: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Makes the response for a refusal.
+pub(crate) type Render = dyn Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync;
+
+/// Names one occurrence of a problem.
+pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+
+/// The settings of a layer, and its engine.
+#[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for a call of the builder")]
+pub(crate) struct Exchange {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) policy: Policy,
+    pub(crate) methods: Vec<Method>,
+    pub(crate) route: Option<Arc<str>>,
+    pub(crate) key: KeyExtractor,
+    pub(crate) key_required: bool,
+    pub(crate) scoping: Scoping,
+    pub(crate) fingerprint: FingerprintExtractor,
+    pub(crate) headers: HeaderPolicy,
+    /// The field that marks a replay, if any does.
+    pub(crate) replay_header: Option<HeaderName>,
+    /// The fields that say when an answer was kept, and until when.
+    pub(crate) completed_header: Option<HeaderName>,
+    pub(crate) expires_header: Option<HeaderName>,
+    /// Answers say in the fields of SDKs whether to repeat a request.
+    pub(crate) sdk_hints: bool,
+    pub(crate) problem_type_base: Cow<'static, str>,
+    pub(crate) problem_link: bool,
+    pub(crate) problem_instance: Option<Arc<Instance>>,
+    /// Sees a request's head and body before anything is claimed for it.
+    pub(crate) verify: Option<Arc<Verify>>,
+    pub(crate) render: Option<Arc<Render>>,
+    pub(crate) fail_open: FailOpen,
+    pub(crate) attached: bool,
+    /// How long a request body may stand still.
+    pub(crate) body_timeout: Duration,
+    /// Nothing is protected.
+    pub(crate) disabled: bool,
+    pub(crate) exceptions: Exceptions,
+    /// The body goes to the handler as it comes.
+    pub(crate) stream_body: bool,
+    /// The request body is the claim's note.
+    pub(crate) keep_request: bool,
+    /// The keys are tokens that were issued.
+    pub(crate) tokens: Option<TokenRule>,
+    warned: Arc<Warned>,
+}
+
+/// Whose key it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Scoping {
+    /// Nobody says so: the caller's credentials have to be the first one's.
+    Credentials(Credentials),
+    /// All callers are one.
+    Unscoped,
+    /// The request says so.
+    Scope(ScopeExtractor),
+}
+
+impl Exchange {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self {
+            engine: Arc::new(engine),
+            policy: Policy::default(),
+            methods: vec![Method::POST, Method::PATCH],
+            route: None,
+            key: key::header("Idempotency-Key"),
+            key_required: true,
+            scoping: Scoping::Credentials(Credentials::default()),
+            fingerprint: fingerprint::bytes(),
+            headers: HeaderPolicy::default(),
+            replay_header: Some(MARKER),
+            completed_header: None,
+            expires_header: None,
+            sdk_hints: false,
+            problem_type_base: Cow::Borrowed(problem::TYPE_BASE),
+            problem_link: false,
+            problem_instance: None,
+            verify: None,
+            render: None,
+            fail_open: FailOpen::Never,
+            attached: false,
+            body_timeout: Duration::from_secs(60),
+            disabled: false,
+            exceptions: Exceptions::default(),
+            stream_body: false,
+            keep_request: false,
+            tokens: None,
+            warned: Arc::new(Warned::new()),
+        }
+    }
+}
+
+impl Scoping {
+    /// Whether the application has said nothing about who its callers are.
+    fn is_unsaid(&self) -> bool {
+        matches!(self, Self::Credentials(Credentials::Usual))
+    }
+}
+
+/// The methods, if the answers to all of them can be replayed.
+#[track_caller]
+pub(crate) fn assert_replayable(methods: impl IntoIterator<Item = Method>) -> Vec<Method> {
+    let mut methods: Vec<_> = methods.into_iter().collect();
+    let odd = [Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
+    if let Some(method) = methods.iter().find(|method| odd.contains(method)) {
+        panic!("{method} cannot be protected");
+    }
+    assert!(!methods.is_empty(), "a layer without methods protects nothing");
+    if methods.contains(&Method::GET) {
+        // Not protected, but looked at: its handler is that of the protected `GET`.
+        methods.push(Method::HEAD);
+    }
+    methods
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("engine", &self.engine)
+            .field("policy", &self.policy)
+            .field("methods", &self.methods)
+            .field("route", &self.route)
+            .field("key", &self.key)
+            .field("key_required", &self.key_required)
+            .field("scoping", &self.scoping)
+            .field("fingerprint", &self.fingerprint)
+            .field("replay_header", &self.replay_header)
+            .field("fail_open", &self.fail_open)
+            .field("attached", &self.attached)
+            .field("body_timeout", &self.body_timeout)
+            .field("disabled", &self.disabled)
+            .field("exceptions", &self.exceptions)
+            .field("stream_body", &self.stream_body)
+            .field("keep_request", &self.keep_request)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! A kept answer as bytes: a version, the status, times, headers, trailers, body. Lengths stand in front; the body is what
+//! is left, so that a replay slices it. The first version had no times.
+
+use std::{mem, ops::Range};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::headers::{HeaderPolicy, is_hop_by_hop};
+use crate::{body::Collected, http::respond::Times, value::KeptAnswer};
+
+const WITHOUT_TIMES: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The version and the status.
+const HEAD: usize = 3;
+
+/// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built anew.
+const ADDED: usize = 3;
+
+type Field<'a> = (&'a HeaderName, &'a HeaderValue);
+
+/// Packs an answer, without the headers that are not kept.
+pub(crate) fn encode(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &Collected,
+    kept: &HeaderPolicy,
+    times: Times,
+) -> Bytes {
+    let fields: Vec<_> = kept.of(status, headers).collect();
+    let trailers: Vec<_> = body.trailers.iter().flat_map(|trailers| trailers.iter()).collect();
+    let length = HEAD + Times::BYTES + fields_length(&fields) + fields_length(&trailers) + body.data.len();
+    let mut out = Vec::with_capacity(length);
+    out.push(VERSION);
+    out.extend_from_slice(&status.as_u16().to_be_bytes());
+    out.extend_from_slice(&times.to_bytes());
+    put_fields(&mut out, &fields);
+    put_fields(&mut out, &trailers);
+    out.extend_from_slice(&body.data);
+    debug_assert_eq!(out.len(), length);
+    Bytes::from(out)
+}
+
+/// The times of an answer that was packed just now.
+pub(crate) fn times(payload: &Bytes) -> Option<Times> {
+    Some(Times::from_bytes(payload.get(HEAD..HEAD + Times::BYTES)?.try_into().ok()?))
+}
+
+/// Unpacks an answer; returns `None` if the bytes are of an unknown version or malformed.
+pub(crate) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
+    let [version @ (WITHOUT_TIMES | VERSION), high, low, ..] = payload[..] else { return None };
+    let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
+    let mut rest = Rest { payload, from: HEAD };
+    let times = if version == VERSION { Some(rest.take_times()?) } else { None };
+    let headers = rest.take_fields(ADDED)?;
+    if status.is_informational() || headers.keys().any(is_hop_by_hop) {
+        // A server would not know how to send it.
+        return None;
+    }
+    let trailers = Some(rest.take_fields(0)?).filter(|trailers| !trailers.is_empty()).map(Box::new);
+    Some(KeptAnswer {
+        status,
+        headers,
+        body: payload.slice(rest.from..),
+        trailers,
+        completed: times.and_then(Times::completed),
+        expires: times.and_then(Times::expires),
+    })
+}
+
+/// What is still to be read. It counts where it is, since each slice of a payload costs two counts of its owners.
+struct Rest<'a> {
+    payload: &'a Bytes,
+    from: usize,
+}
+
+impl Rest<'_> {
+    /// Takes fields, with room for `more` of them.
+    fn take_fields(&mut self, more: usize) -> Option<HeaderMap> {
+        let count = self.take_varint()?;
+        // Each field takes two bytes at least, and a map has its own bound.
+        let left = self.payload.len() - self.from;
+        let mut fields = HeaderMap::try_with_capacity(count.min(left / 2) + more).ok()?;
+        for _ in 0..count {
+            let (name, value) = (self.take_part()?, self.take_part()?);
+            let name = HeaderName::from_bytes(&self.payload[name]).ok()?;
+            let value = HeaderValue::from_maybe_shared(self.payload.slice(value)).ok()?;
+            fields.try_append(name, value).ok()?;
+        }
+        Some(fields)
+    }
+
+    fn take_times(&mut self) -> Option<Times> {
+        let bytes = self.payload.get(self.from..self.from + Times::BYTES)?.try_into().ok()?;
+        self.from += Times::BYTES;
+        Some(Times::from_bytes(bytes))
+    }
+
+    fn take_part(&mut self) -> Option<Range<usize>> {
+        let length = self.take_varint()?;
+        let end = self.from.checked_add(length).filter(|&end| end <= self.payload.len())?;
+        Some(mem::replace(&mut self.from, end)..end)
+    }
+
+    fn take_varint(&mut self) -> Option<usize> {
+        let mut number = 0;
+        for (at, &byte) in self.payload[self.from..].iter().enumerate().take(4) {
+            number |= usize::from(byte & 0x7f) << (7 * at);
+            if byte < 0x80 {
+                self.from += at + 1;
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+fn fields_length(fields: &[Field<'_>]) -> usize {
+    let part = |length| varint_length(length) + length;
+    let parts: usize = fields.iter().map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();
+    varint_length(fields.len()) + parts
+}
+
+fn put_fields(out: &mut Vec<u8>, fields: &[Field<'_>]) {
+    put_varint(out, fields.len());
+    for (name, value) in fields {
+        for part in [name.as_str().as_bytes(), value.as_bytes()] {
+            put_varint(out, part.len());
+            out.extend_from_slice(part);
+        }
+    }
+}
+
+fn varint_length(mut number: usize) -> usize {
+    let mut length = 1;
+    while number >= 0x80 {
+        number >>= 7;
+        length += 1;
+    }
+    length
+}
+
+#[allow(clippy::cast_possible_truncation)] // seven bits at a time
+fn put_varint(out: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer() -> (HeaderMap, Collected) {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("location", "/orders/7"), ("x-a", "one"), ("x-a", "two"), ("set-cookie", "s=1"), ("x-e", "")]
+        {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        headers.insert("x-long", HeaderValue::from_str(&"v".repeat(300)).unwrap());
+        headers.insert("x-bytes", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
+        let trailers = HeaderMap::from_iter([("x-checksum".parse().unwrap(), "abc".parse().unwrap())]);
+        (headers, Collected { data: Bytes::from_static(b"\0body"), trailers: Some(Box::new(trailers)) })
+    }
+
+    #[test]
+    fn an_answer_comes_back_whole() {
+        let (headers, body) = answer();
+        let payload = encode(StatusCode::CREATED, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+        let kept = decode(&payload).unwrap();
+        assert_eq!(kept.status, StatusCode::CREATED);
+        assert_eq!(kept.body, body.data);
+        assert_eq!(kept.trailers, body.trailers);
+        let mut expected = headers.clone();
+        expected.remove("set-cookie");
+        assert_eq!(kept.headers, expected);
+        assert_eq!(kept.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_replay_slices_the_payload() {
+        let (headers, body) = answer();
+        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+        let kept = decode(&payload).unwrap();
+        assert_eq!(kept.body.as_ptr_range().end, payload.as_ptr_range().end);
+    }
+
+    #[test]
+    fn torn_payloads_are_none() {
+        let (headers, body) = answer();
+        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+        for end in 0..payload.len() - body.data.len() {
+            assert!(decode(&payload.slice(..end)).is_none(), "{end}");
+        }
+        for version in [0, 3, 255] {
+            let mut other = payload.to_vec();
+            other[0] = version;
+            assert!(decode(&Bytes::from(other)).is_none());
+        }
+        assert!(decode(&Bytes::from_static(&[1, 0, 200, 0xff, 0xff, 0xff, 0x7f])).is_none());
+    }
+
+    #[test]
+    fn an_answer_of_the_first_version_is_read() {
+        let payload = [&[WITHOUT_TIMES, 0, 201, 1, 3][..], b"x-a", &[1], b"7", &[0], b"body"].concat();
+        let kept = decode(&Bytes::from(payload)).unwrap();
+        assert_eq!((kept.status, &kept.body[..]), (StatusCode::CREATED, &b"body"[..]));
+        assert_eq!((kept.completed, kept.expires), (None, None));
+        assert_eq!(kept.headers["x-a"], "7");
+    }
+
+    #[test]
+    fn varints() {
+        for number in [0, 1, 127, 128, 16_383, 16_384, 1 << 20] {
+            let mut out = Vec::new();
+            put_varint(&mut out, number);
+            assert_eq!(out.len(), varint_length(number));
+            let bytes = Bytes::from(out);
+            let mut rest = Rest { payload: &bytes, from: 0 };
+            assert_eq!(rest.take_varint(), Some(number));
+            assert_eq!(rest.from, bytes.len());
+        }
+    }
+}

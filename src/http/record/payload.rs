@@ -1,0 +1,59 @@
+use bytes::Bytes;
+use http::Response;
+
+use super::{codec, headers::HeaderPolicy};
+use crate::{
+    body::Collected,
+    http::{answer::is_partial, respond::Times},
+    value::Payload,
+};
+
+impl Payload {
+    /// Keeps `response` as the answer of the operation.
+    ///
+    /// What a layer leaves out by default is left out here too: cookies, challenges, CORS and connection fields. An
+    /// answer that cannot be replayed (1xx, 206) becomes a tombstone.
+    pub fn response(response: &Response<Bytes>) -> Self {
+        let status = response.status();
+        if status.is_informational() || is_partial(status) {
+            return Self::tombstone();
+        }
+        let body = Collected { data: response.body().clone(), trailers: None };
+        Self::packed(codec::encode(status, response.headers(), &body, &HeaderPolicy::default(), Times::now(None)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{
+        StatusCode,
+        header::{LOCATION, SET_COOKIE},
+    };
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_packed_as_a_layer_packs_it() {
+        let response = Response::builder().status(201).header(LOCATION, "/orders/7").header(SET_COOKIE, "s=1");
+        let payload = Payload::response(&response.body(Bytes::from_static(b"order 7")).unwrap());
+        let kept = codec::decode(&payload.into_bytes().unwrap()).unwrap();
+        assert_eq!((kept.status, &kept.body[..]), (StatusCode::CREATED, &b"order 7"[..]));
+        assert_eq!(kept.headers[LOCATION], "/orders/7");
+        assert!(!kept.headers.contains_key(SET_COOKIE));
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_a_tombstone() {
+        for status in [101, 206] {
+            let response = Response::builder().status(status).body(Bytes::new()).unwrap();
+            assert_eq!(Payload::response(&response), Payload::tombstone());
+        }
+    }
+
+    #[test]
+    fn no_other_payload_is_an_answer() {
+        for payload in [Payload::done(), Payload::failed()] {
+            assert!(codec::decode(&payload.into_bytes().unwrap()).is_none());
+        }
+    }
+}

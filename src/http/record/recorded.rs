@@ -1,0 +1,62 @@
+//! What a first answer says of itself once it is recorded, and not before.
+
+use http::{HeaderMap, HeaderValue, Response};
+
+use super::codec;
+use crate::{
+    http::{
+        Exchange,
+        answer::{Fate, has_failed},
+        respond::Times,
+    },
+    problem,
+};
+
+/// The response headers that describe a record, once it exists.
+pub(crate) struct OfRecord {
+    /// The token that takes the place of the one that came.
+    successor: Option<HeaderValue>,
+    /// When the answer was kept, and until when.
+    times: Option<Times>,
+    /// Its duplicates do not run.
+    settled: bool,
+}
+
+impl Exchange {
+    pub(crate) fn of_record(&self, fate: &Fate) -> OfRecord {
+        let successor = if let Fate::Replace(.., successor) = fate { Some(successor.clone()) } else { None };
+        OfRecord { successor, times: self.times_of(fate), settled: matches!(fate, Fate::Settle(..)) }
+    }
+
+    /// Returns the times that are in the record, if the layer sends them.
+    fn times_of(&self, fate: &Fate) -> Option<Times> {
+        if self.completed_header.is_none() && self.expires_header.is_none() {
+            return None;
+        }
+        match fate {
+            Fate::Settle(Some(payload), _) | Fate::Replace(payload, ..) => codec::times(payload),
+            Fate::Settle(None, retention) => Some(Times::now(Some(*retention))),
+            Fate::Release(_) | Fate::Undo => None,
+        }
+    }
+
+    pub(crate) fn tell<B>(&self, answer: &mut Response<B>, OfRecord { successor, times, settled }: OfRecord) {
+        let failed = has_failed(answer.status());
+        let headers = answer.headers_mut();
+        if let (Some(rule), Some(successor)) = (&self.tokens, successor) {
+            headers.insert(rule.header.clone(), successor);
+        }
+        if let Some(times) = times {
+            self.tell_times(headers, times);
+        }
+        if self.sdk_hints && settled && failed {
+            problem::set_sdk_hints(headers, false);
+        }
+    }
+
+    fn tell_times(&self, headers: &mut HeaderMap, times: Times) {
+        for (name, value) in self.time_fields(times.completed(), times.expires()) {
+            headers.insert(name, value);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, header::EXPECT, request::Parts};
+use http_body::Body;
+
+use super::times::left_until;
+use crate::{
+    body::{BoxError, ResponseBody, drain},
+    http::{ClaimRequest, Exchange, RefusedRequest, Scoping, record::codec},
+    problem::{self, Problem},
+    value::{
+        Duplicate, Event, KeptAnswer, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning, is_failure,
+    },
+};
+
+/// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
+const DRAIN_BYTES: usize = 8 * 1024 * 1024;
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+
+impl Exchange {
+    /// Returns the response for a refusal, and reports it.
+    pub(crate) fn refuse<B: Body>(
+        &self,
+        head: &Parts,
+        key: Option<&RecordKey>,
+        refusal: &Refusal,
+    ) -> Response<ResponseBody<B>> {
+        self.refusal(Some(head), key, refusal).map(|body| ResponseBody::whole(body, None))
+    }
+
+    /// Returns the response for a refusal with its body in memory, and reports it.
+    pub(crate) fn refusal(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
+        self.engine.report(&Event::Refused { key, refusal });
+        let mut response = self.rendered(head, key, refusal);
+        problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
+        if self.sdk_hints {
+            problem::set_sdk_hints(response.headers_mut(), refusal.is_retryable());
+        }
+        response
+    }
+
+    /// Sends a kept answer again, marked.
+    pub(crate) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
+        self.engine.report(&Event::Replayed { key });
+        let times = self.time_fields(kept.completed, kept.expires);
+        let failed = kept.has_failed();
+        let mut response = Response::new(ResponseBody::whole(kept.body, kept.trailers));
+        *response.status_mut() = kept.status;
+        *response.headers_mut() = kept.headers;
+        let headers = response.headers_mut();
+        // What is left out today was perhaps kept by yesterday's process.
+        for name in &self.headers.not {
+            headers.remove(name);
+        }
+        for (name, value) in times {
+            headers.insert(name, value);
+        }
+        if self.sdk_hints && failed {
+            problem::set_sdk_hints(headers, false);
+        }
+        if let Some(marker) = &self.replay_header {
+            headers.insert(marker.clone(), HeaderValue::from_static("true"));
+        }
+        response
+    }
+
+    pub(crate) fn running<R: Body>(&self, head: &Parts, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
+        let refusal = Refusal::RequestInProgress(left);
+        match &self.policy.while_running {
+            WhileRunning::Respond(reply) | WhileRunning::WaitThenRespond(_, reply) => {
+                self.respond(&Duplicate { key, head, kept: None }, reply, Some(&refusal))
+            }
+            WhileRunning::Refuse | WhileRunning::Wait(_) => self.refuse(head, Some(key), &refusal),
+        }
+    }
+
+    pub(crate) fn duplicate<R: Body>(
+        &self,
+        head: &Parts,
+        asked: &ClaimRequest,
+        payload: Option<&Bytes>,
+    ) -> Response<ResponseBody<R>> {
+        let ClaimRequest { key, token, .. } = asked;
+        if let Some(failed) = self.replaced(payload, token.as_deref()) {
+            return self.replay(key, failed);
+        }
+        match &self.policy.on_duplicate {
+            OnDuplicate::Replay | OnDuplicate::PassThrough => match payload.and_then(codec::decode) {
+                Some(kept) => self.replay(key, kept),
+                None => self.refuse(head, Some(key), &without_answer(payload)),
+            },
+            OnDuplicate::Reject if self.tokens.is_some() => self.refuse(head, Some(key), &Refusal::TokenUsed),
+            OnDuplicate::Reject => self.reject(head, key, payload),
+            OnDuplicate::Respond(reply) => match payload.map(codec::decode) {
+                Some(Some(failed)) if failed.has_failed() => self.replay(key, failed),
+                // What cannot be read need not say that all is well.
+                Some(None) => self.refuse(head, Some(key), &without_answer(payload)),
+                kept => self.respond(&Duplicate { key, head, kept: kept.flatten().as_ref() }, reply, None),
+            },
+        }
+    }
+
+    /// If the content is the key, the retention is a window, and the same content is welcome again after it.
+    fn reject<R: Body>(&self, head: &Parts, key: &RecordKey, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+        let mut response = self.refuse(head, Some(key), &Refusal::DuplicateRequest);
+        if self.is_content() || self.policy.any_content {
+            let expires = payload.and_then(codec::decode).and_then(|kept| kept.expires);
+            problem::retry_after(response.headers_mut(), left_until(expires, self.policy.retention));
+        }
+        response
+    }
+
+    /// The claim was lost by the time the handler ended: its client gets what the record says.
+    pub(crate) fn late<R: Body>(
+        &self,
+        head: &Parts,
+        asked: &ClaimRequest,
+        record: Option<Box<Record>>,
+    ) -> Response<ResponseBody<R>> {
+        let ClaimRequest { key, claim, .. } = asked;
+        match record.filter(|record| record.is_of(claim)) {
+            Some(record) if record.state == State::Settled => self.duplicate(head, asked, record.payload.as_ref()),
+            Some(record) => self.running(head, key, record.lease_left),
+            None => self.running(head, key, Duration::ZERO),
+        }
+    }
+
+    /// Gives an answer of the application's own, which says when to come again where `refusal` is one that passes.
+    fn respond<B: Body>(
+        &self,
+        duplicate: &Duplicate<'_>,
+        reply: &Reply,
+        refusal: Option<&Refusal>,
+    ) -> Response<ResponseBody<B>> {
+        self.engine.report(&Event::Responded { key: duplicate.key });
+        let mut response = reply.to(duplicate);
+        if let Some(refusal) = refusal {
+            problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
+        }
+        response.map(|body| ResponseBody::whole(body, None))
+    }
+
+    pub(crate) fn rendered(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
+        match (&self.render, head) {
+            (Some(render), Some(head)) => render(&RefusedRequest { exchange: self, refusal, head, key }),
+            _ => self.document(head, refusal),
+        }
+    }
+
+    /// The problem document of a refusal.
+    pub(crate) fn document(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes> {
+        let instance = self.problem_instance.as_ref().zip(head).and_then(|(instance, head)| instance(head));
+        let place = self.place_for(refusal);
+        Problem { refusal, base: &self.problem_type_base, place, instance, link: self.problem_link }.render()
+    }
+
+    /// Where that belongs which a refused request lacks, or has in a wrong form.
+    pub(crate) fn place_for(&self, refusal: &Refusal) -> Option<String> {
+        match (refusal, &self.scoping, &self.tokens) {
+            (Refusal::ScopeMissing | Refusal::ScopeInvalid(_), Scoping::Scope(scope), _) => scope.place(),
+            (Refusal::KeyMissing | Refusal::KeyInvalid(_), _, None) => self.key.place(),
+            (Refusal::TokenMissing, _, Some(rule)) => Some([self.key.place()?, rule.field.place()?].join(" or ")),
+            _ => None,
+        }
+    }
+
+    /// Whether something that the application gave looks at heads after the handler has had them.
+    pub(crate) fn looks_back(&self) -> bool {
+        self.render.is_some()
+            || self.problem_instance.is_some()
+            || matches!(self.policy.on_duplicate, OnDuplicate::Respond(_))
+            || matches!(self.policy.while_running, WhileRunning::Respond(_) | WhileRunning::WaitThenRespond(..))
+    }
+
+    /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
+    pub(crate) fn expects_continue(headers: &HeaderMap) -> bool {
+        headers.contains_key(EXPECT)
+    }
+
+    /// Reads what the client still sends, within bounds.
+    pub(crate) async fn drain<B>(body: B)
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        // Whether it ended in time makes no difference to the answer.
+        let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
+    }
+}
+
+/// Why nothing can be sent again for a request that has ended.
+fn without_answer(payload: Option<&Bytes>) -> Refusal {
+    if is_failure(payload) { Refusal::HandlerFailed } else { Refusal::ResponseNotRetained }
+}

@@ -1,0 +1,76 @@
+use crate::http::{Exchange, FailOpen, Scoping};
+
+impl Exchange {
+    /// Looks for settings that contradict each other, or lack something, once all of them are known.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are any.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let by_extractor = matches!(&self.scoping, Scoping::Scope(scope) if scope.needs_extractor());
+        assert!(
+            !(self.tokens.is_some() && by_extractor),
+            "a token layer cannot take its principal by `scope::from_extractor`: put `axum::middleware::from_extractor` \
+             outside, let the extractor leave its value in the request's extensions, and take `scope::extension`"
+        );
+        assert!(
+            !(self.fail_open != FailOpen::Never && self.policy.is_at_most_once()),
+            "a layer cannot run at most once (`after_crash(AfterCrash::Never)`) and let requests through unprotected \
+             (`fail_open()`)"
+        );
+        if self.stream_body {
+            self.check_streaming();
+        }
+        #[cfg(feature = "form")]
+        self.check_prefix();
+        assert!(
+            !self.key.ends_in_content() || !self.scoping.is_unsaid(),
+            "{:?}: say whose content it is, with `.scope(..)` (an optional one will do), with `.credentials(..)`, or with \
+             `.unscoped()` if all callers are one. Otherwise a cookie that changes between two clicks would make two \
+             operations of them",
+            self.key
+        );
+    }
+
+    #[cfg(feature = "form")]
+    #[track_caller]
+    fn check_prefix(&self) {
+        assert!(
+            self.tokens.as_ref().is_none_or(|rule| rule.prefix.is_none())
+                || (self.verify.is_none() && !self.keep_request),
+            "`multipart_prefix(..)` does not read the body, and `verify(..)` sees all of it, as `keep_request()` keeps it: \
+             leave one of them out"
+        );
+    }
+
+    #[track_caller]
+    fn check_streaming(&self) {
+        assert!(
+            !self.key.ends_in_content() && !self.key.needs_body(),
+            "`stream_body()` does not read the body, and {:?} is in the body: take the key from the head, or leave \
+             `stream_body()` out",
+            self.key
+        );
+        assert!(
+            self.fingerprint.is_off() || self.policy.any_content,
+            "`stream_body()` does not read the body, and {:?} may depend on it: add `.fingerprint(fingerprint::off())`, or \
+             leave `stream_body()` out",
+            self.fingerprint
+        );
+        let of_body = matches!(&self.scoping, Scoping::Scope(scope) if scope.needs_body());
+        assert!(
+            !of_body,
+            "`stream_body()` does not read the body, and the scope is in the body: take the scope from the head, or leave \
+             `stream_body()` out"
+        );
+        assert!(
+            self.verify.is_none(),
+            "`stream_body()` does not read the body, and `verify(..)` sees all of it: leave one of the two out"
+        );
+        assert!(
+            !self.keep_request,
+            "`stream_body()` does not read the body, and `keep_request()` keeps it: leave one of the two out"
+        );
+    }
+}

@@ -1,0 +1,28 @@
+use crate::value::{StoreError, StoreErrorKind};
+
+/// When a request is let through unprotected whose claim the store has not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailOpen {
+    Never,
+    /// The store fails.
+    Away,
+    /// The store fails, or has no room.
+    AwayOrFull,
+}
+
+impl FailOpen {
+    pub(crate) fn lets_through(self, error: &StoreError) -> bool {
+        match error.kind() {
+            StoreErrorKind::Full => self == Self::AwayOrFull,
+            StoreErrorKind::Unavailable
+            | StoreErrorKind::Timeout
+            | StoreErrorKind::Misconfigured
+            | StoreErrorKind::Other => self != Self::Never,
+            // There may be a record, or it is the request itself that no store would take.
+            StoreErrorKind::TooManyKeys
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::Corrupt
+            | StoreErrorKind::Invalid => false,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A step of the application's before the claim: is this request from whom it says it is?
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::{
+    body::{BoxError, RequestBody, ResponseBody},
+    http::{Exchange, run::pass},
+    value::{Event, Refusal},
+};
+
+/// The application's check of a request's head and whole body. `Err` is the response for a request that fails it.
+pub(crate) type Verify = dyn Fn(Parts, Bytes) -> Verifying + Send + Sync;
+
+type Verifying = Pin<Box<dyn Future<Output = Result<(), Response<Bytes>>> + Send>>;
+
+/// Why a request is answered before its claim.
+pub(crate) enum Stop {
+    Refused(Refusal),
+    Unverified(Box<Response<Bytes>>),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl Exchange {
+    /// Asks the application, if it wants to be asked.
+    pub(crate) async fn verified(&self, parts: &Parts, body: &Bytes) -> Result<(), Stop> {
+        let Some(verify) = &self.verify else { return Ok(()) };
+        let verified = verify(parts.clone(), body.clone()).await;
+        verified.map_err(|response| Stop::Unverified(Box::new(response)))
+    }
+
+    pub(crate) fn stopped<B: Body>(&self, parts: &Parts, stop: Stop) -> Response<ResponseBody<B>> {
+        match stop {
+            Stop::Refused(refusal) => self.refuse(parts, None, &refusal),
+            Stop::Unverified(response) => {
+                self.engine.report(&Event::Unverified { status: response.status() });
+                response.map(|body| ResponseBody::whole(body, None))
+            }
+        }
+    }
+
+    /// Lets a request without a key through, once it is verified.
+    pub(crate) async fn pass_verified<S, B, R>(
+        self: Arc<Self>,
+        mut inner: S,
+        mut parts: Parts,
+        body: B,
+    ) -> Result<Response<ResponseBody<R>>, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+        R: Body,
+    {
+        let whole = match self.read(&parts, body).await {
+            Ok(whole) => whole,
+            Err(refusal) => return Ok(self.refuse(&parts, None, &refusal)),
+        };
+        if let Err(stop) = self.verified(&parts, &whole.data).await {
+            return Ok(self.stopped(&parts, stop));
+        }
+        let issued = self.insert_issuer(&mut parts, None);
+        let mut answer = pass(&mut inner, &mut parts, RequestBody::whole(whole)).await?;
+        if let Some(issued) = issued {
+            issued.mark(answer.headers_mut());
+        }
+        Ok(answer)
+    }
+}

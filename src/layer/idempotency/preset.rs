@@ -1,0 +1,39 @@
+use std::fmt;
+
+use crate::layer::IdempotencyLayer;
+
+/// Settings that a layer takes in one call; see [`IdempotencyLayer::preset`]. The module `preset` has those that come
+/// with the crate.
+///
+/// ```
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, Preset, key};
+///
+/// // The house's own convention.
+/// fn ours() -> Preset {
+///     Preset::new(|layer| layer.key(key::header("X-Request-Id")).policy(Policy::at_most_once()))
+/// }
+///
+/// let layer = IdempotencyLayer::new(MemoryStore::new()).preset(ours());
+/// # drop(layer);
+/// ```
+#[must_use = "a preset does nothing until a layer has it"]
+pub struct Preset(Box<Apply>);
+
+type Apply = dyn FnOnce(IdempotencyLayer) -> IdempotencyLayer + Send;
+
+impl Preset {
+    /// Creates a preset from the closure that adjusts a layer.
+    pub fn new(apply: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer + Send + 'static) -> Self {
+        Self(Box::new(apply))
+    }
+
+    pub(super) fn apply(self, layer: IdempotencyLayer) -> IdempotencyLayer {
+        (self.0)(layer)
+    }
+}
+
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Preset(..)")
+    }
+}
