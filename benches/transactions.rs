@@ -23,7 +23,7 @@ use sqlx::Pool;
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer,
-    store::{SqlDatabase, SqlStore, Tx},
+    sql::{SqlDatabase, SqlStore, Tx},
 };
 
 #[tokio::main(flavor = "current_thread")]

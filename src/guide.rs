@@ -102,15 +102,12 @@ pub mod messages {}
 /// Reconciliation.
 #[doc = include_str!("../docs/reconciliation.md")]
 #[doc = ""]
-#[cfg_attr(any(feature = "mysql", feature = "postgres", feature = "sqlite"), doc = "[outbox]: crate::outbox")]
+#[cfg_attr(any(feature = "mysql", feature = "postgres", feature = "sqlite"), doc = "[outbox]: crate::sql::outbox")]
 #[cfg_attr(
     not(feature = "_sql"),
     doc = "[outbox]: https://docs.rs/tower-idempotency/latest/tower_idempotency/outbox/index.html"
 )]
-#[cfg_attr(
-    feature = "_sql",
-    doc = "[unsent]: crate::Reconciler::unsent"
-)]
+#[cfg_attr(feature = "_sql", doc = "[unsent]: crate::Reconciler::unsent")]
 #[cfg_attr(
     not(feature = "_sql"),
     doc = "[unsent]: https://docs.rs/tower-idempotency/latest/tower_idempotency/reconcile/struct.Reconciler.html#method.unsent"

@@ -47,8 +47,8 @@
 //! | find out in the handler which attempt it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
 //! | reduce the load of duplicates on a store | [`store::CachedStore`] |
-//! | guard states, versions and business numbers in the database | `guard`, with the feature of a database |
-//! | send messages if and only if a transaction is committed | `outbox`, with the feature of a database |
+//! | guard states, versions and business numbers in the database | `sql::guard`, with the feature of a database |
+//! | send messages if and only if a transaction is committed | `sql::outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing the work of clients that have left | [`BackgroundTasks`] |
 //! | read a guide, or look up a term | [`guide`], [`guide::glossary`] |
@@ -160,15 +160,9 @@ pub mod consumer;
 pub mod cors;
 mod engine;
 mod extract;
-#[cfg(feature = "_sql")]
-#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
-pub mod guard;
 pub mod guide;
 mod http;
 mod layer;
-#[cfg(feature = "_sql")]
-#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
-pub mod outbox;
 #[cfg(feature = "presets")]
 #[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 pub mod preset;
@@ -177,6 +171,9 @@ pub mod reconcile;
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub mod run;
+#[cfg(feature = "_sql")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+pub mod sql;
 pub mod store;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
@@ -191,21 +188,21 @@ struct Readme;
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub use self::run::Once;
+#[cfg(feature = "mysql")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mysql")))]
+pub use self::sql::mysql::MySqlStore;
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+pub use self::sql::postgres::PostgresStore;
+#[cfg(feature = "sqlite")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+pub use self::sql::sqlite::SqliteStore;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
 pub use self::store::MemoryStore;
-#[cfg(feature = "mysql")]
-#[cfg_attr(docsrs, doc(cfg(feature = "mysql")))]
-pub use self::store::MySqlStore;
-#[cfg(feature = "postgres")]
-#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub use self::store::PostgresStore;
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 pub use self::store::RedisStore;
-#[cfg(feature = "sqlite")]
-#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
-pub use self::store::SqliteStore;
 pub use self::{
     body::{RequestBody, ResponseBody},
     consumer::ConsumerLayer,

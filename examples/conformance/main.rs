@@ -47,7 +47,7 @@ use tower_idempotency::RedisStore;
 #[cfg(feature = "sqlite")]
 use tower_idempotency::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-use tower_idempotency::store::SqlStore;
+use tower_idempotency::sql::SqlStore;
 use tower_idempotency::{
     AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens,
     WhileRunning, fingerprint, key, preset, scope, store::StoreAdmin,

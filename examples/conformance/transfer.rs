@@ -12,7 +12,7 @@ use axum::{
 };
 use tower_idempotency::{
     IdempotencyLayer, Operation,
-    store::{SqlStore, Tx},
+    sql::{SqlStore, Tx},
 };
 
 use crate::handler::{Failure, Server, failure, perform};
@@ -61,7 +61,7 @@ macro_rules! transfer {
     };
 }
 
-pub(crate) trait Transfer: tower_idempotency::store::SqlDatabase {
+pub(crate) trait Transfer: tower_idempotency::sql::SqlDatabase {
     async fn routes(store: &SqlStore<Self>, layer: IdempotencyLayer) -> Result<Router<Arc<Server>>, Box<dyn Error>>;
 }
 

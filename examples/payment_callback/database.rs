@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use sqlx::{Pool, Row};
-use tower_idempotency::store::SqlDatabase;
+use tower_idempotency::sql::SqlDatabase;
 
 /// An order, as far as a notification is checked against it.
 pub(crate) struct Order {

@@ -14,10 +14,11 @@ use axum::{
 use sqlx::{Decode, Pool};
 use tokio::net::TcpListener;
 use tower_idempotency::{
-    IdempotencyLayer, OnDuplicate, Reply, WhileRunning, fingerprint,
-    guard::{Bind, Connection, Flow, State as _, Transition, Written},
-    key,
-    store::{SqlStore, Tx},
+    IdempotencyLayer, OnDuplicate, Reply, WhileRunning, fingerprint, key,
+    sql::{
+        SqlStore, Tx,
+        guard::{Bind, Connection, Flow, State as _, Transition, Written},
+    },
 };
 
 use crate::{

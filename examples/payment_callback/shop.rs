@@ -1,7 +1,7 @@
 //! What the shop keeps, and how it is guarded.
 
 use serde::{Deserialize, Serialize};
-use tower_idempotency::guard::{Column, FlowTable, State, StateMachine, Versioned};
+use tower_idempotency::sql::guard::{Column, FlowTable, State, StateMachine, Versioned};
 
 /// The statuses in a notice about an order, and the states that it goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]

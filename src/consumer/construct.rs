@@ -105,10 +105,7 @@ impl<M> ConsumerLayer<M> {
     /// # }
     /// ```
     ///
-    #[cfg_attr(
-        feature = "_sql",
-        doc = "[transaction]: crate::Operation::transaction"
-    )]
+    #[cfg_attr(feature = "_sql", doc = "[transaction]: crate::Operation::transaction")]
     #[cfg_attr(
         not(feature = "_sql"),
         doc = "[transaction]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Operation.html#method.transaction"

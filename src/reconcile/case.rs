@@ -24,10 +24,7 @@ const TRIES: u32 = 3;
 pub(super) enum Ended {
     Settled,
     Released,
-    #[cfg_attr(
-        not(feature = "_sql"),
-        expect(dead_code, reason = "outboxes are in databases")
-    )]
+    #[cfg_attr(not(feature = "_sql"), expect(dead_code, reason = "outboxes are in databases"))]
     Discarded,
     Left,
     Skipped,

@@ -1,4 +1,4 @@
-use crate::store::StagedMessage;
+use crate::sql::outbox::StagedMessage;
 
 /// A message of an outbox that has not been sent for long.
 #[derive(Clone, Debug)]

@@ -19,7 +19,10 @@ use super::{
 use crate::{
     RecordKey, StoreError, StoreErrorKind,
     engine::CatchUnwind,
-    store::{Outbox, SqlDatabase, StagedMessage},
+    sql::{
+        SqlDatabase,
+        outbox::{Outbox, StagedMessage},
+    },
 };
 
 /// How many messages of an outbox a sweep asks about. Messages that are left come first the next time too.

@@ -14,8 +14,6 @@ mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
 mod shared;
-#[cfg(feature = "_sql")]
-mod sql;
 mod transaction;
 
 use std::time::Duration;
@@ -28,23 +26,6 @@ pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 pub use self::redis::{RedisStore, RedisStoreBuilder};
-#[cfg(feature = "mysql")]
-#[cfg_attr(docsrs, doc(cfg(feature = "mysql")))]
-pub use self::sql::MySqlStore;
-#[cfg(feature = "postgres")]
-#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub use self::sql::PostgresStore;
-#[cfg(feature = "sqlite")]
-#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
-pub use self::sql::SqliteStore;
-#[cfg(feature = "_sql")]
-pub(crate) use self::sql::is_identifier;
-#[cfg(feature = "_sql")]
-#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
-pub use self::sql::{
-    Message, NoTransaction, Outbox, OutboxStats, SqlDatabase, SqlStatement, SqlStore, SqlStoreBuilder, SqlValue,
-    StagedMessage, Tx,
-};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
     Settlement, State, TraceContext, Verdict, judge,

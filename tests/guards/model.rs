@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use tower_idempotency::guard::{Column, FlowTable, State, StateMachine, Versioned};
+use tower_idempotency::sql::guard::{Column, FlowTable, State, StateMachine, Versioned};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {

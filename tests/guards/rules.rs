@@ -6,7 +6,7 @@
 macro_rules! rules {
     ($database:ty, begin: $begin:literal, lab: $lab:path, fresh: $fresh:path) => {
         use sqlx::{Pool, Row};
-        use tower_idempotency::guard::{Flow, Transition, Written};
+        use tower_idempotency::sql::guard::{Flow, Transition, Written};
         use $crate::model::{ACCOUNTS, CENTS, Dice, FLOWS, ORDER, ORDERS, OWNER, Order, SERIAL, all};
 
         #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
-use tower_idempotency::guard::StateMachine;
+use tower_idempotency::sql::guard::StateMachine;
 
 use crate::{folder::Folder, model::schema};
 

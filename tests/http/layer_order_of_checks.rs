@@ -153,7 +153,7 @@ async fn authorisation_in_the_handler_guards_the_effect_and_outside_replays_too(
 #[tokio::test]
 async fn timeout_inside_a_transaction_leaves_no_effect() {
     use tower_http::timeout::TimeoutLayer;
-    use tower_idempotency::{SqliteStore, store::Tx};
+    use tower_idempotency::{SqliteStore, sql::Tx};
 
     let folder = crate::folder::Folder::quick();
     let store = SqliteStore::open(folder.path().join("shop.db")).await.unwrap();

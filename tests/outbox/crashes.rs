@@ -26,7 +26,7 @@ use tokio::{sync::Mutex, task::JoinSet, time::sleep};
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, MemoryStore,
-    outbox::{Outbox, Relay, StagedMessage},
+    sql::outbox::{Outbox, Relay, StagedMessage},
     store::Claimant,
 };
 

@@ -12,7 +12,7 @@ use tokio::{
     sync::oneshot,
     time::{sleep, timeout},
 };
-use tower_idempotency::outbox::{Message, Relay, Sender, StagedMessage};
+use tower_idempotency::sql::outbox::{Message, Relay, Sender, StagedMessage};
 
 use crate::lab::{Broker, Lab, Shop, text};
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 use sqlx::Pool;
-use tower_idempotency::{
+use tower_idempotency::sql::{
+    SqlDatabase, SqlStore,
     outbox::{Message, Outbox, Relay, Sender, StagedMessage},
-    store::{SqlDatabase, SqlStore},
 };
 
 /// A database that tests run on.

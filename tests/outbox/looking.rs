@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tower_idempotency::{
     MemoryStore, Reconciler,
-    outbox::{Relay, StagedMessage},
     reconcile::{Resolution, UnsentResolution},
+    sql::outbox::{Relay, StagedMessage},
 };
 
 use crate::lab::{Broker, Lab, Shop, message, numbers, text};

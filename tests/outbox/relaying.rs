@@ -13,7 +13,7 @@ use tokio::{
     task::JoinSet,
     time::sleep,
 };
-use tower_idempotency::outbox::{Relay, StagedMessage};
+use tower_idempotency::sql::outbox::{Relay, StagedMessage};
 
 use crate::lab::{Broker, Lab, Shop, message, numbers};
 

@@ -12,8 +12,10 @@ use axum::{
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer,
-    outbox::{Message, Outbox, Relay},
-    store::Tx,
+    sql::{
+        Tx,
+        outbox::{Message, Outbox, Relay},
+    },
 };
 
 use crate::lab::{Broker, Lab, Shop, message};

@@ -6,7 +6,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
     time::{sleep, timeout},
 };
-use tower_idempotency::outbox::{Relay, Sender, StagedMessage};
+use tower_idempotency::sql::outbox::{Relay, Sender, StagedMessage};
 
 use crate::lab::{Broker, Lab, Shop, message, numbers};
 

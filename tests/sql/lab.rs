@@ -1,7 +1,7 @@
 //! What tests say to a database by themselves.
 
 use sqlx::{AssertSqlSafe, Pool};
-use tower_idempotency::store::SqlDatabase;
+use tower_idempotency::sql::SqlDatabase;
 
 pub(crate) trait Lab: SqlDatabase {
     /// Executes a text of one or several statements, each of which is its own transaction unless the text says otherwise.

@@ -8,7 +8,8 @@ use sqlx::{
 };
 use tower_idempotency::{
     MySqlStore, StoreErrorKind,
-    store::{Claimed, Finished, SqlStoreBuilder, Store, StoreAdmin},
+    sql::SqlStoreBuilder,
+    store::{Claimed, Finished, Store, StoreAdmin},
     testing::suite,
 };
 

@@ -9,7 +9,8 @@ use std::{
 use sqlx::Pool;
 use tower_idempotency::{
     StoreErrorKind,
-    store::{Claimed, SqlStore, Store},
+    sql::SqlStore,
+    store::{Claimed, Store},
 };
 
 use crate::{

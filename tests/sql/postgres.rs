@@ -5,7 +5,8 @@ use std::{future::ready, time::Duration};
 use sqlx::{PgPool, Postgres, postgres::PgPoolOptions};
 use tower_idempotency::{
     PostgresStore, StoreErrorKind,
-    store::{Claimed, Finished, SqlStoreBuilder, Store, StoreAdmin},
+    sql::SqlStoreBuilder,
+    store::{Claimed, Finished, Store, StoreAdmin},
     testing::suite,
 };
 

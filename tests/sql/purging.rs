@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use tower_idempotency::store::{SqlStore, SqlStoreBuilder, Store, StoreAdmin};
+use tower_idempotency::{
+    sql::{SqlStore, SqlStoreBuilder},
+    store::{Store, StoreAdmin},
+};
 
 use crate::{
     lab::Lab,

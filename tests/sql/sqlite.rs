@@ -14,7 +14,8 @@ use sqlx::{
 };
 use tower_idempotency::{
     SqliteStore, StoreErrorKind,
-    store::{Claimed, Finished, SqlStoreBuilder, Store},
+    sql::SqlStoreBuilder,
+    store::{Claimed, Finished, Store},
     testing::suite,
 };
 

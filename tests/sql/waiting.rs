@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tokio::{task::JoinSet, time::sleep};
-use tower_idempotency::store::{Claimed, SqlDatabase, SqlStore, Store};
+use tower_idempotency::{
+    sql::{SqlDatabase, SqlStore},
+    store::{Claimed, Store},
+};
 
 use crate::{
     counting::statements_about,

@@ -23,7 +23,8 @@ use tower::ServiceExt;
 use tower_idempotency::consumer::{Action, Consumed};
 use tower_idempotency::{
     IdempotencyLayer, Operation,
-    store::{Claimant, SqlStore, Tx},
+    sql::{SqlStore, Tx},
+    store::Claimant,
 };
 
 use crate::lab::Lab;

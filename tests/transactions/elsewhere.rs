@@ -136,7 +136,7 @@ pub(crate) async fn attempts_of_all_kinds_are_bounded<D: Lab>() {
 #[cfg(feature = "tracing")]
 pub(crate) async fn counting_costs_one_statement_of_a_failure<D: Lab>() {
     let place = D::place().await;
-    let table = tower_idempotency::store::SqlStore::<D>::builder().table("counted").unwrap().without_purge();
+    let table = tower_idempotency::sql::SqlStore::<D>::builder().table("counted").unwrap().without_purge();
     let store = table.pool(D::pool(&place, 4).await);
     let process = Process::<D>::of(&place, store, |layer| layer).await;
     let (layer, once) = (consumer(&process).attempts(5), Once::transactional(process.store.clone(), "job"));

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, Operation,
-    store::{NoTransaction, SqlDatabase, SqlStatement, SqlStore, Tx},
+    sql::{NoTransaction, SqlDatabase, SqlStatement, SqlStore, Tx},
 };
 
 /// A database that tests run on.
@@ -72,9 +72,9 @@ macro_rules! same_for_lab {
 
         async fn execute(
             connection: &mut Self::Connection,
-            statement: &tower_idempotency::store::SqlStatement,
+            statement: &tower_idempotency::sql::SqlStatement,
         ) -> sqlx::Result<u64> {
-            use tower_idempotency::store::SqlValue;
+            use tower_idempotency::sql::SqlValue;
 
             let mut query = sqlx::query(sqlx::AssertSqlSafe(statement.text.clone()));
             for value in statement.values.clone() {

@@ -6,7 +6,7 @@ use sqlx::{
     Connection, MySql, MySqlConnection, Pool,
     mysql::{MySqlConnectOptions, MySqlPoolOptions},
 };
-use tower_idempotency::store::{SqlStoreBuilder, StoreAdmin};
+use tower_idempotency::{sql::SqlStoreBuilder, store::StoreAdmin};
 
 use crate::{
     lab::{Lab, Process, same_for_lab},

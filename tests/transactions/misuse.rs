@@ -12,7 +12,7 @@ use axum::{
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, OnDuplicate,
-    store::{NoTransaction, Tx},
+    sql::{NoTransaction, Tx},
 };
 
 use crate::lab::{Lab, Process};

@@ -13,7 +13,8 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     ConsumerLayer, Fingerprint, IdempotencyLayer, Operation, RecordKey, Secret,
     consumer::Consumed,
-    store::{Record, SqlStore, State, StoreAdmin},
+    sql::SqlStore,
+    store::{Record, State, StoreAdmin},
 };
 
 use crate::lab::{Lab, Process};

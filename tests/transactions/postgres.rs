@@ -17,7 +17,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer,
     consumer::{Action, Consumed},
-    store::SqlStoreBuilder,
+    sql::SqlStoreBuilder,
 };
 
 use crate::{

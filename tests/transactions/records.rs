@@ -12,8 +12,9 @@ use axum::{
 use tower::ServiceExt;
 use tower_idempotency::{
     Fingerprint, IdempotencyLayer, Mismatch, Operation, Payload, RecordKey,
+    sql::SqlStore,
     store::{
-        Caller, Claim, Claimed, Committed, Entered, Finished, Release, Settlement, SqlStore, Store, StoreAdmin,
+        Caller, Claim, Claimed, Committed, Entered, Finished, Release, Settlement, Store, StoreAdmin,
         TransactionalStore,
     },
 };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use sqlx::pool::PoolOptions;
-use tower_idempotency::{Once, Operation, store::SqlStore};
+use tower_idempotency::{Once, Operation, sql::SqlStore};
 
 use crate::lab::{Lab, Process};
 
@@ -47,7 +47,7 @@ pub(crate) async fn hooks_of_the_pool_run<D: Lab>(set: &str, look: &str, reset: 
 
 /// In a pool of the store's own a statement of the application's does it.
 pub(crate) async fn a_reset_statement<D: Lab>(
-    connect: impl AsyncFnOnce(tower_idempotency::store::SqlStoreBuilder<D>, String) -> SqlStore<D>,
+    connect: impl AsyncFnOnce(tower_idempotency::sql::SqlStoreBuilder<D>, String) -> SqlStore<D>,
     set: &str,
     look: &str,
     reset: &str,

@@ -7,7 +7,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
-use tower_idempotency::store::SqlStoreBuilder;
+use tower_idempotency::sql::SqlStoreBuilder;
 
 use crate::{
     folder::Folder,

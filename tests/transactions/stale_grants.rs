@@ -3,7 +3,7 @@
 #[path = "../http/common/stale_grants.rs"]
 mod asked;
 
-use tower_idempotency::store::SqlStore;
+use tower_idempotency::sql::SqlStore;
 
 use self::asked::{InTransactions, Leased, a_stale_grant_runs_nothing};
 use crate::lab::{Lab, Process};

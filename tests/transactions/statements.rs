@@ -13,7 +13,8 @@ use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tower_idempotency::{
     IdempotencyLayer, Operation, Payload, RecordKey,
-    store::{Claim, Claimant, Settlement, SqlStore, State as RecordState, StoreAdmin},
+    sql::SqlStore,
+    store::{Claim, Claimant, Settlement, State as RecordState, StoreAdmin},
 };
 
 use crate::lab::{Lab, Process};

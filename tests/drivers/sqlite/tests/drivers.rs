@@ -8,10 +8,7 @@ mod steps;
 use std::time::Duration;
 
 use rusqlite::{ToSql, params_from_iter};
-use tower_idempotency::{
-    SqliteStore,
-    store::{SqlStatement, SqlValue},
-};
+use tower_idempotency::{SqliteStore, sql::{SqlStatement, SqlValue}};
 
 use self::{
     folder::Folder,

@@ -1,7 +1,7 @@
 //~ `PgConnection` is not a connection of the `sqlx` that `tower-idempotency` uses
 //~ write `sqlx = "0.9"` in your Cargo.toml
 use sqlx::PgConnection;
-use tower_idempotency::guard::FlowTable;
+use tower_idempotency::sql::guard::FlowTable;
 
 const PAYMENTS: FlowTable = FlowTable::new("payments", "serial");
 

@@ -1,9 +1,6 @@
 //~ is not a connection of the `sqlx` that `tower-idempotency` uses
 //~ are dereferenced: `.on(&mut *tx)`
-use tower_idempotency::{
-    guard::FlowTable,
-    store::{SqlDatabase, Tx},
-};
+use tower_idempotency::sql::{SqlDatabase, Tx, guard::FlowTable};
 
 const PAYMENTS: FlowTable = FlowTable::new("payments", "serial");
 

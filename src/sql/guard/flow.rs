@@ -1,0 +1,135 @@
+use std::fmt;
+
+use super::{
+    Flow,
+    connection::{Bind, Connection},
+    name::{Column, Table},
+    text::{Form, Text, Values},
+};
+
+/// A table of business numbers that were seen, which recognises them by its unique key.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// use sqlx::{Connection, SqliteConnection};
+/// use tower_idempotency::sql::guard::{Column, Flow, FlowTable};
+///
+/// const PAYMENTS: FlowTable = FlowTable::new("payments", "serial");
+/// const CENTS: Column = Column::new("cents");
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> sqlx::Result<()> {
+/// # let mut connection = SqliteConnection::connect("sqlite::memory:").await?;
+/// # let schema = "CREATE TABLE payments (serial TEXT PRIMARY KEY, cents INTEGER NOT NULL)";
+/// # sqlx::raw_sql(schema).execute(&mut connection).await?;
+/// let mut tx = connection.begin().await?;
+/// assert_eq!(PAYMENTS.on(&mut *tx).set(CENTS, 1_999_i64).insert("P-1").await?, Flow::New);
+/// // Here goes what happens once for each number, in the same transaction.
+/// tx.commit().await?;
+///
+/// assert_eq!(PAYMENTS.on(&mut connection).set(CENTS, 1_999_i64).insert("P-1").await?, Flow::Known);
+/// # Ok(())
+/// # }
+/// # main().unwrap();
+/// # }
+/// ```
+#[derive(Clone, Copy)]
+pub struct FlowTable {
+    table: Table,
+    number: Column,
+}
+
+impl FlowTable {
+    /// Creates the guard from the table and the column of numbers, which must have a primary or unique key of its own.
+    ///
+    /// # Panics
+    ///
+    /// Panics if one of them is not a valid name; see [`StateMachine::new`](super::StateMachine::new).
+    #[track_caller]
+    pub const fn new(table: &'static str, number: &'static str) -> Self {
+        Self { table: Table::new(table), number: Column::new(number) }
+    }
+
+    /// Begins an entry on this connection, which has to be in the transaction of the work that the number stands for.
+    pub fn on<'v, C: Connection>(&self, connection: &'v mut C) -> Entry<'v, C> {
+        Entry { flow: *self, connection, values: Values::new() }
+    }
+}
+
+/// An entry of a [`FlowTable`].
+#[must_use = "nothing is written before `insert`"]
+pub struct Entry<'v, C: Connection> {
+    flow: FlowTable,
+    connection: &'v mut C,
+    values: Values<'v, C>,
+}
+
+impl<'v, C: Connection> Entry<'v, C> {
+    /// Sets another column of the row, if the number is new. The row of a known number stays as it is.
+    pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
+        self.values.push(Form::Alone, column, value);
+        self
+    }
+
+    /// Inserts the number, or recognises it. The transaction can go on in either case.
+    ///
+    /// If another transaction has inserted the number and has not ended, this one waits for it. The caller has to
+    /// compare whether the content is the same as the first time.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database does, such as for a deadlock or a serialization failure: roll back, and begin
+    /// anew. It is also an error if the row breaks another unique key or a foreign key. A future that is dropped may
+    /// have inserted.
+    pub async fn insert<N: Bind<C>>(self, number: N) -> sqlx::Result<Flow> {
+        let text = self.row(number.clone())?;
+        match self.connection.change(text).await {
+            Ok(0) => Ok(Flow::Known),
+            Ok(_) => Ok(Flow::New),
+            Err(sqlx::Error::Database(error)) if !C::LEAVES_OUT && error.is_unique_violation() => {
+                // The row may have broken another key of the table.
+                let text = self.look(number)?;
+                let there = self.connection.look(text).await?.is_some();
+                if there { Ok(Flow::Known) } else { Err(sqlx::Error::Database(error)) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn row<N: Bind<C>>(&self, number: N) -> sqlx::Result<Text<C>> {
+        let FlowTable { table, number: column } = self.flow;
+        let mut text = Text::new("INSERT INTO ");
+        text.table(table).sql(" (").column(column);
+        for column in self.values.columns() {
+            text.sql(", ").column(column);
+        }
+        text.sql(") VALUES (").value(number)?;
+        self.values.write(&mut text, ", ")?;
+        text.sql(")");
+        if C::LEAVES_OUT {
+            text.sql(" ON CONFLICT (").column(column).sql(") DO NOTHING");
+        }
+        Ok(text)
+    }
+
+    fn look<N: Bind<C>>(&self, number: N) -> sqlx::Result<Text<C>> {
+        let FlowTable { table, number: column } = self.flow;
+        let mut text = Text::new("SELECT 1 FROM ");
+        text.table(table).sql(" WHERE ").column(column).sql(" = ").value(number)?;
+        // The failed insert holds this lock already.
+        text.sql(C::SHARING);
+        Ok(text)
+    }
+}
+
+impl fmt::Debug for FlowTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowTable").field("table", &self.table.name()).field("number", &self.number.name()).finish()
+    }
+}
+
+impl<C: Connection> fmt::Debug for Entry<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("of", &self.flow).finish_non_exhaustive()
+    }
+}

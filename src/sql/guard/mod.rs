@@ -1,0 +1,33 @@
+//! Guards for what idempotency alone does not cover.
+//!
+//! An idempotency record covers one request. A business row covers more: that the order is closed, that the balance is
+//! too small, that somebody else has written the row. Guards are small, typed statements that check and write in one
+//! step, in the caller's transaction:
+//!
+//! | guard | for | outcomes |
+//! | --- | --- | --- |
+//! | [`StateMachine`] | a state that moves along legal edges only | [`Transition`]: moved, already there, refused, no such row |
+//! | [`Versioned`] | a row that is written only as it was read, a balance that must suffice | [`Written`]: done, stale, refused, no such row |
+//! | [`FlowTable`] | a business number that is acted upon once | [`Flow`]: new, known |
+//!
+//! They work on `sqlx` connections to PostgreSQL, MariaDB (MySQL is not tested) and SQLite: see [`Connection`]. Names are
+//! checked when a guard is created, by the compiler if it is a constant; values are always bound.
+//!
+//! The [guide](crate::guide::guards) explains which guard fits which case, and what each alone does not cover.
+
+mod connection;
+mod flow;
+mod name;
+mod outcome;
+mod state;
+mod text;
+mod version;
+
+pub use self::{
+    connection::{Bind, Connection},
+    flow::{Entry, FlowTable},
+    name::Column,
+    outcome::{Flow, Transition, Written},
+    state::{Move, State, StateMachine},
+    version::{Versioned, Write},
+};

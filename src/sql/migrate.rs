@@ -1,0 +1,84 @@
+use std::{collections::HashSet, time::Duration};
+
+use sqlx::{AssertSqlSafe, SqlSafeStr};
+use tokio::time::{Instant, sleep};
+
+use crate::value::{StoreError, StoreErrorKind};
+
+use super::{
+    SqlStore,
+    driver::Driver,
+    error::CommandError,
+    schema::{Missing, Schema},
+    statement::Statement,
+    store::{retry::unreadable, waiting::jitter},
+    table::Table,
+};
+
+/// How long a change is tried if others hold its lock, and the pause between two tries.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often a change is tried if it fails for another reason: another process may make it at the same moment.
+const TRIES: usize = 3;
+
+impl<D: Driver> SqlStore<D> {
+    /// Creates what a table lacks, one change after the other, and changes nothing if the table is complete.
+    ///
+    /// What exists is read from the catalogue, without waiting for locks.
+    pub(crate) async fn bring_up(&self, table: &Table, text: &str) -> Result<(), StoreError> {
+        let (schema, began, mut failures, mut last) = (Schema::parse(text), Instant::now(), 0, None);
+        while let Some(missing) = self.missing(table, &schema).await? {
+            if last.as_ref() == Some(&missing) {
+                let message = format!("{}: {table} is not where it was created: look at the search path", D::NAME);
+                return Err(StoreError::new(StoreErrorKind::Misconfigured, message));
+            }
+            match self.alter(table, &missing).await {
+                Ok(()) => last = Some(missing),
+                Err(error) => {
+                    failures += 1;
+                    if failures >= TRIES && !(error.is_temporary() && began.elapsed() < PATIENCE) {
+                        return Err(error);
+                    }
+                    sleep(jitter(PAUSE)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn missing(&self, table: &Table, schema: &Schema) -> Result<Option<Missing>, StoreError> {
+        let text = D::catalogue(table);
+        let statement = Statement { sql: AssertSqlSafe(text).into_sql_str(), reads: true };
+        let (mut columns, mut indexes) = (HashSet::new(), HashSet::new());
+        for row in self.rows(&statement, &[]).await? {
+            let read = |at| D::text(&row, at).map(Option::unwrap_or_default).map_err(unreadable::<D>);
+            if read(0)? == "column" {
+                columns.insert(read(1)?)
+            } else {
+                indexes.insert(read(1)?)
+            };
+        }
+        schema.missing(&columns, &indexes).map_err(|column| {
+            let message =
+                format!("{}: the table {table} has no column `{column}`: it is not that of `schema()`", D::NAME);
+            StoreError::new(StoreErrorKind::Misconfigured, message).without_effect()
+        })
+    }
+
+    async fn alter(&self, table: &Table, missing: &Missing) -> Result<(), StoreError> {
+        let _turn = match &self.shared.writing {
+            Some(turns) => turns.acquire().await.ok(),
+            None => None,
+        };
+        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
+        let _seat = self.shared.held.turn(&self.shared.pool).await.map_err(failed)?;
+        let mut connection = self.some_connection().await?;
+        let changed = D::run(&mut connection, D::change_text(&table.quoted(D::DIALECT.quote), missing)).await;
+        changed.map_err(|error| {
+            // A transaction may be left open.
+            connection.close_on_drop();
+            failed(error)
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! PostgreSQL, MariaDB and SQLite: records, transactions that hold the record and the work, an outbox, guards.
+//!
+//! One room for everything that speaks SQL. `Driver` is what differs between the databases; each database has a folder
+//! with its implementation and its statements, one file each.
+
+mod driver;
+mod error;
+pub mod guard;
+mod migrate;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
+pub mod outbox;
+mod portable;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+mod schema;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+mod statement;
+mod store;
+mod table;
+mod transaction;
+
+pub use self::{
+    driver::SqlDatabase,
+    portable::{SqlStatement, SqlValue},
+    store::{SqlStore, SqlStoreBuilder},
+    transaction::{NoTransaction, Tx},
+};

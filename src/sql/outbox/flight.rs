@@ -1,0 +1,110 @@
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::{
+    task::{Id, JoinSet},
+    time::Instant,
+};
+
+use crate::{sql::SqlDatabase, value::StoreError};
+
+use super::{
+    Relay, RelayStats, Sender,
+    sending::{Landed, Sending},
+    topics::Topics,
+};
+
+/// The messages of a relay that are being sent.
+pub(super) struct Flight<D: SqlDatabase, S> {
+    relay: Relay<D, S>,
+    sending: JoinSet<Landed>,
+    /// The topic of each task, including one that has panicked.
+    of: HashMap<Id, String>,
+    topics: Topics,
+    /// The messages that have finished since this was last read.
+    relayed: RelayStats,
+    trouble: Option<StoreError>,
+    /// If it is set, no further message is sent.
+    stopping: Arc<AtomicBool>,
+}
+
+impl<D: SqlDatabase, S: Sender> Flight<D, S> {
+    pub(super) fn new(relay: &Relay<D, S>) -> Self {
+        Self {
+            sending: JoinSet::new(),
+            of: HashMap::new(),
+            topics: Topics::new(relay.most_of_a_topic()),
+            relayed: RelayStats::default(),
+            trouble: None,
+            stopping: Arc::default(),
+            relay: relay.clone(),
+        }
+    }
+
+    /// Returns the flag that stops further messages from being sent.
+    pub(super) fn stopping(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopping)
+    }
+
+    pub(super) fn relayed(&self) -> RelayStats {
+        self.relayed
+    }
+
+    /// Takes the database's error, if there was one.
+    pub(super) fn trouble(&mut self) -> Option<StoreError> {
+        self.trouble.take()
+    }
+
+    pub(super) fn is_troubled(&self) -> bool {
+        self.trouble.is_some()
+    }
+
+    /// Leases and sends as many messages as there is room for.
+    pub(super) async fn fill(&mut self) {
+        loop {
+            let room = self.relay.places().saturating_sub(self.sending.len()).min(self.topics.room());
+            if room == 0 || self.stopping.load(Relaxed) {
+                return;
+            }
+            let began = Instant::now();
+            let leased = match self.relay.outbox.lease(room, &self.topics.full(), self.relay.lease()).await {
+                Ok(leased) => leased,
+                Err(error) => return self.trouble = Some(error),
+            };
+            let all = leased.len() < room;
+            for outgoing in leased {
+                let topic = outgoing.message.topic.clone();
+                self.topics.departed(&topic);
+                let sending = Sending::new(self.relay.clone(), outgoing, began);
+                let task = self.sending.spawn(sending.run(Arc::clone(&self.stopping)));
+                self.of.insert(task.id(), topic);
+            }
+            if all {
+                return;
+            }
+        }
+    }
+
+    /// Polls for a message that has finished; `false` if none is being sent.
+    pub(super) fn poll_landed(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        let (id, landed) = match self.sending.poll_join_next_with_id(context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(None) => return Poll::Ready(false),
+            Poll::Ready(Some(Ok(landed))) => landed,
+            // The sender has panicked.
+            Poll::Ready(Some(Err(panic))) => (panic.id(), Landed::failed()),
+        };
+        self.relayed.add(landed.relayed);
+        self.trouble = self.trouble.take().or(landed.trouble);
+        if let Some(topic) = self.of.remove(&id) {
+            self.topics.landed(&topic, landed.failed);
+        }
+        Poll::Ready(true)
+    }
+}

@@ -1,0 +1,77 @@
+use std::time::Duration;
+
+use crate::{
+    sql::{
+        driver::{Driver, Value},
+        statement::BATCH,
+        store::{retry::unreadable, values::time},
+    },
+    value::StoreError,
+};
+
+use super::{Outbox, StagedMessage, batch::read_all, table::number};
+
+/// The messages that wait in an outbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutboxStats {
+    /// How many messages are staged and not sent.
+    pub unsent: u64,
+    /// How many of them have failed at least once.
+    pub failing: u64,
+    /// How long the oldest of them has waited.
+    pub oldest: Option<Duration>,
+}
+
+/// The operations for operators.
+impl<D: Driver> Outbox<D> {
+    /// Returns how many messages wait, and since when. It reads all unsent messages.
+    pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
+        let rows = self.store.rows(&self.statements.stats, &[]).await?;
+        let Some(row) = rows.first() else { return Ok(OutboxStats::default()) };
+        let int = |at| D::int(row, at).map_err(unreadable::<D>);
+        let count = |at| Ok::<_, StoreError>(int(at)?.unwrap_or(0).unsigned_abs());
+        let oldest = int(2)?.map(|age| Duration::from_millis(age.try_into().unwrap_or(0)));
+        Ok(OutboxStats { unsent: count(0)?, failing: count(1)?, oldest })
+    }
+
+    /// Returns messages that were staged at least `age` ago and are not sent, the first staged first, at most `limit`.
+    ///
+    /// It is for reconciliation: a message that stays here holds up its key.
+    pub async fn unsent(&self, age: Duration, limit: usize) -> Result<Vec<StagedMessage>, StoreError> {
+        let rows = self.store.rows(&self.statements.unsent, &[time(age), number(limit)]).await?;
+        read_all::<D>(&rows)
+    }
+
+    /// Removes an unsent message that can never be sent, by its id, so that its key goes on. Returns whether it was
+    /// removed.
+    ///
+    /// A message that a relay is sending at the moment stays.
+    pub async fn discard(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.store.change(&self.statements.discard, &[Value::Text(Some(id))]).await? > 0)
+    }
+
+    /// Removes messages that were sent at least `age` ago, at most `limit`, in small batches. Returns how many.
+    ///
+    /// A [running](super::Relay::run) relay does so by itself.
+    pub async fn purge(&self, age: Duration, limit: usize) -> Result<u64, StoreError> {
+        let mut removed = 0;
+        while removed < limit {
+            let wanted = BATCH.min(limit - removed);
+            let rows = self.store.rows(&self.statements.old, &[time(age), number(wanted)]).await?;
+            let seqs: Result<Vec<_>, _> = rows.iter().map(|row| D::int(row, 0)).collect();
+            let mut seqs: Vec<_> = seqs.map_err(unreadable::<D>)?.into_iter().flatten().collect();
+            // Two concurrent purges lock in the same order.
+            seqs.sort_unstable();
+            let Some(last) = seqs.last() else { break };
+            let values: Vec<_> =
+                seqs.iter().chain(std::iter::repeat(last)).take(BATCH).map(|&seq| Value::Int(seq)).collect();
+            let gone = self.store.change(&self.statements.remove, &values).await?;
+            removed = removed.saturating_add(usize::try_from(gone).unwrap_or(usize::MAX));
+            if seqs.len() < wanted {
+                break;
+            }
+        }
+        Ok(removed as u64)
+    }
+}

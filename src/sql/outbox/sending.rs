@@ -1,0 +1,140 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::time::{Instant, timeout};
+
+use super::{Relay, RelayStats, Sender, StagedMessage};
+use crate::{sql::SqlDatabase, store::Claimant, value::StoreError};
+
+/// How many messages of a key are sent one after the other before other keys are looked for. That query reads past all
+/// messages that wait behind a key's first one.
+const IN_A_ROW: u64 = 100;
+
+enum End {
+    Sent,
+    Failed,
+    Overtaken,
+}
+
+/// The result of a message, and of those behind it.
+pub(super) struct Landed {
+    pub(super) relayed: RelayStats,
+    pub(super) trouble: Option<StoreError>,
+    /// Whether the last of them failed; `None` if the sender was not called, or if another relay has the message.
+    pub(super) failed: Option<bool>,
+}
+
+impl Landed {
+    pub(super) fn failed() -> Self {
+        Self { relayed: RelayStats { failed: 1, ..RelayStats::default() }, trouble: None, failed: Some(true) }
+    }
+}
+
+/// A message that is being sent.
+pub(super) struct Sending<D: SqlDatabase, S> {
+    relay: Relay<D, S>,
+    outgoing: StagedMessage,
+    leased: Instant,
+}
+
+impl<D: SqlDatabase, S: Sender> Sending<D, S> {
+    pub(super) fn new(relay: Relay<D, S>, outgoing: StagedMessage, leased: Instant) -> Self {
+        Self { relay, outgoing, leased }
+    }
+
+    /// Sends the message, and then those behind it of the same key and topic.
+    pub(super) async fn run(mut self, stopping: Arc<AtomicBool>) -> Landed {
+        let mut landed = Landed { relayed: RelayStats::default(), trouble: None, failed: None };
+        if let Err(error) = self.send_row(&stopping, &mut landed).await {
+            landed.trouble = Some(error);
+        }
+        landed
+    }
+
+    async fn send_row(&mut self, stopping: &AtomicBool, landed: &mut Landed) -> Result<(), StoreError> {
+        loop {
+            match self.send().await? {
+                End::Sent => {
+                    landed.relayed.sent += 1;
+                    landed.failed = Some(false);
+                }
+                End::Failed => {
+                    landed.relayed.failed += 1;
+                    landed.failed = Some(true);
+                    return Ok(());
+                }
+                End::Overtaken => {
+                    landed.relayed.overtaken += 1;
+                    return Ok(());
+                }
+            }
+            if stopping.load(Relaxed) || landed.relayed.sent >= IN_A_ROW {
+                return Ok(());
+            }
+            self.leased = Instant::now();
+            match self.relay.outbox.lease_next(&self.outgoing, self.relay.lease()).await? {
+                Some(next) => self.outgoing = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn send(&self) -> Result<End, StoreError> {
+        let Relay { outbox, sender, send_timeout, .. } = &self.relay;
+        // A message that could not be sent within the lease is not begun.
+        if self.leased.elapsed() > *send_timeout {
+            return self.give_back(Duration::ZERO, "leased too late").await;
+        }
+        match timeout(*send_timeout, sender.send(self.outgoing.clone())).await {
+            Ok(Ok(())) => Ok(if outbox.sent(&self.outgoing).await? { End::Sent } else { End::Overtaken }),
+            Ok(Err(error)) => self.give_back(self.pause(), &error.to_string()).await,
+            Err(_) => self.give_back(self.pause(), "not sent in time").await,
+        }
+    }
+
+    #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]
+    async fn give_back(&self, pause: Duration, why: &str) -> Result<End, StoreError> {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(
+            id = self.outgoing.message.id,
+            topic = self.outgoing.message.topic,
+            attempt = self.outgoing.attempt,
+            error = why,
+            ?pause,
+            "a message was not sent"
+        );
+        Ok(if self.relay.outbox.put_off(&self.outgoing, pause).await? { End::Failed } else { End::Overtaken })
+    }
+
+    fn pause(&self) -> Duration {
+        let [random, ..] = Claimant::random().to_bytes();
+        let [first, longest] = self.relay.backoff;
+        pause(first, longest, self.outgoing.attempt, random)
+    }
+}
+
+/// Returns `first`, doubled with each attempt up to `longest`, less a random part of up to a half.
+fn pause(first: Duration, longest: Duration, attempt: u32, random: u8) -> Duration {
+    let doubled = 1_u32.checked_shl(attempt.saturating_sub(1)).filter(|times| *times > 0).unwrap_or(u32::MAX);
+    let whole = first.saturating_mul(doubled).min(longest);
+    whole / 2 + whole / 512 * u32::from(random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let [first, longest] = [1, 300].map(Duration::from_secs);
+        let shortest = |attempt| pause(first, longest, attempt, 0).as_millis();
+        assert_eq!([1, 2, 3, 9, 10, 40, u32::MAX].map(shortest), [500, 1000, 2000, 128_000, 150_000, 150_000, 150_000]);
+        assert!(pause(first, longest, 1, 255) < first);
+        assert!(pause(Duration::MAX, Duration::MAX, 5, 255) > Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,181 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use sqlx::{Connection, Database, Pool, pool::PoolOptions};
+use tokio::sync::Semaphore;
+
+use crate::{
+    sql::{SqlStore, driver::Driver, error::CommandError, statement::Statements, table::Table, transaction::Running},
+    value::{StoreError, StoreErrorKind},
+};
+
+use super::{Shared, connection_cache::Held, namespace::Space, purge::Purging, recent_keys::RecentKeys, room::Room};
+
+/// How long a call waits for a connection: less than the layers wait for a store, so that the error names the reason.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Builds an [`SqlStore`]; see [`SqlStore::builder`].
+#[must_use = "a builder makes no store by itself"]
+pub struct SqlStoreBuilder<D: Database> {
+    table: Table,
+    space: Space,
+    connections: u32,
+    purge_every: Option<Duration>,
+    reset: Option<String>,
+    pub(in crate::sql) busy_timeout: Duration,
+    driver: std::marker::PhantomData<fn() -> D>,
+}
+
+impl<D: Driver> SqlStoreBuilder<D> {
+    pub(in crate::sql) fn new() -> Self {
+        Self {
+            table: Table::default(),
+            space: Space::default(),
+            connections: 16,
+            purge_every: Some(Duration::from_secs(60)),
+            reset: None,
+            busy_timeout: Duration::from_secs(2),
+            driver: std::marker::PhantomData,
+        }
+    }
+
+    /// Sets the table: `name` or `schema.name`, of letters, digits and underscores. Default: `idempotency_records`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name is invalid.
+    pub fn table(mut self, name: &str) -> Result<Self, StoreError> {
+        self.table = Table::new(name)?;
+        Ok(self)
+    }
+
+    /// Sets a namespace, which keeps the records apart from those of other applications in the same table. Default:
+    /// none.
+    ///
+    /// The namespace is the same as that of [`SqlStore::namespace`].
+    pub fn namespace(mut self, name: &str) -> Self {
+        self.space = Space::default().within(name);
+        self
+    }
+
+    /// Sets how many connections the store opens at most, if it opens its own. Default: 16.
+    pub fn max_connections(mut self, connections: u32) -> Self {
+        self.connections = connections.max(1);
+        self
+    }
+
+    /// Sets how often expired records are removed in the background, a thousand at a time. Default: 60 seconds.
+    ///
+    /// The task is spawned at the first use of the store, on the Tokio runtime of that use, and ends with the last
+    /// clone of the store. A random part of up to a half is added to each pause. Of many processes on one table, one
+    /// purges at a time; a round that fails is skipped.
+    pub fn purge_every(mut self, pause: Duration) -> Self {
+        self.purge_every = Some(pause.max(Duration::from_millis(100)));
+        self
+    }
+
+    /// Switches the removal in the background off: the application calls [`purge`](crate::store::StoreAdmin::purge) by
+    /// itself.
+    pub fn without_purge(mut self) -> Self {
+        self.purge_every = None;
+        self
+    }
+
+    /// Sets a text to be executed on a connection after a handler has used it in transaction mode and before it is used
+    /// again, if the store opens its own connections. Default: none.
+    ///
+    /// It resets what a handler may have set for its session: `RESET ALL; RESET ROLE` on PostgreSQL. If it fails, the
+    /// connection is closed. With a [pool of the application's](Self::pool), use the pool's own `after_release`. The
+    /// text must not end prepared statements (`DISCARD ALL`, `DEALLOCATE ALL`): the driver would go on using them.
+    pub fn reset_statement(mut self, text: &str) -> Self {
+        self.reset = Some(text.to_owned());
+        self
+    }
+
+    /// Builds the store on a pool of the application's.
+    ///
+    /// The store keeps up to a quarter of the pool's connections at hand for its own statements while they are in use.
+    /// It gives them back when the pool has no other left, when they have not been used for a second, after thirty
+    /// seconds in any case, and when the pool is closed. A connection that a handler gets in transaction mode comes
+    /// from the pool and goes back to it, so that the pool's hooks see it before and after.
+    pub fn pool(self, pool: Pool<D>) -> SqlStore<D> {
+        self.on(pool, false)
+    }
+
+    fn on(self, pool: Pool<D>, own: bool) -> SqlStore<D> {
+        let statements = Statements::new(&D::TEXTS, &D::DIALECT, &self.table);
+        let writing = D::ONE_WRITER.then(|| Arc::new(Semaphore::new(1)));
+        let held = Held::new(&pool, own);
+        let seats = (pool.options().get_max_connections() as usize).saturating_sub(1).max(1);
+        let shared = Shared {
+            pool,
+            held,
+            statements,
+            table: self.table,
+            room: Room::default(),
+            met: RecentKeys::new(),
+            running: Running::default(),
+            reset: self.reset,
+            purging: Purging::new(self.purge_every),
+            seats: Arc::new(Semaphore::new(seats)),
+            writing,
+        };
+        SqlStore { shared: Arc::new(shared), space: self.space }
+    }
+
+    /// Connects to the database of a URL, with a pool of the store's own.
+    ///
+    /// Encrypted connections need a feature of the `sqlx` crate that the application enables, such as `sqlx = { version
+    /// = "0.9", features = ["tls-rustls"] }`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URL is not one of this database, or if the database cannot be reached.
+    pub async fn connect(self, url: &str) -> Result<SqlStore<D>, StoreError> {
+        // The drivers accept other URLs too, and SQLite's takes anything for a path.
+        if !url.split_once(':').is_some_and(|(scheme, _)| D::SCHEMES.contains(&scheme)) {
+            let message = format!("{}: the URL is none of this database", D::NAME);
+            return Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect());
+        }
+        let options = url.parse().map_err(|error| CommandError::Unsent(error).into_error::<D>(false))?;
+        let options = D::configure(options, url, self.busy_timeout)?;
+        self.open_with(options).await
+    }
+
+    /// Connects to a database with the driver's own options, with a pool of the store's own.
+    ///
+    /// It is for configurations that have fields instead of a URL, and for certificates: the options cover everything
+    /// that a URL cannot express. They are used unchanged. Those of SQLite should set `journal_mode(Wal)`,
+    /// `synchronous(Full)` and a `busy_timeout`, as [`open`](SqlStoreBuilder::open) does.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be reached, or if the options are for an SQLite database in memory.
+    pub async fn connect_with(
+        self,
+        options: <D::Connection as Connection>::Options,
+    ) -> Result<SqlStore<D>, StoreError> {
+        D::check(&options)?;
+        self.open_with(options).await
+    }
+
+    pub(in crate::sql) async fn open_with(
+        self,
+        options: <D::Connection as Connection>::Options,
+    ) -> Result<SqlStore<D>, StoreError> {
+        let pool = PoolOptions::new().max_connections(self.connections).acquire_timeout(ACQUIRE_TIMEOUT);
+        match pool.connect_with(options).await {
+            Ok(pool) => Ok(self.on(pool, true)),
+            Err(error) => Err(CommandError::Unsent(error).into_error::<D>(false)),
+        }
+    }
+}
+
+impl<D: Driver> fmt::Debug for SqlStoreBuilder<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlStoreBuilder")
+            .field("database", &D::NAME)
+            .field("table", &format_args!("{}", self.table))
+            .field("namespace", &self.space.text())
+            .finish_non_exhaustive()
+    }
+}

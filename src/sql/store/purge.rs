@@ -1,0 +1,176 @@
+use std::{
+    iter::repeat,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use sqlx::{AssertSqlSafe, SqlSafeStr, pool::PoolConnection};
+use tokio::time::sleep;
+
+use crate::{
+    sql::{
+        SqlStore,
+        driver::{Driver, Value},
+        error::CommandError,
+        statement::{BATCH, Statement},
+    },
+    value::StoreError,
+};
+
+use super::{Shared, namespace::Space, retry::unreadable, values::bytes, waiting::jitter};
+
+/// How many records one round removes before a pause.
+const AT_ONCE: usize = 1000;
+
+/// The pause between two rounds if there are more records, so that a large backlog does not crowd out requests.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Whether and how often a store removes expired records, once it is used.
+pub(in crate::sql) struct Purging {
+    every: Option<Duration>,
+    began: AtomicBool,
+}
+
+impl Purging {
+    pub(in crate::sql) fn new(every: Option<Duration>) -> Self {
+        Self { every, began: AtomicBool::new(false) }
+    }
+}
+
+/// How a process takes its turn at purging a table, so that one of many purges at a time.
+#[derive(Debug)]
+pub struct Turn {
+    /// The statement that begins it.
+    pub(in crate::sql) begin: Option<&'static str>,
+    /// The query that returns 1 if it is this process's turn.
+    pub(in crate::sql) take: String,
+    /// The statement that ends it.
+    pub(in crate::sql) end: String,
+}
+
+impl<D: Driver> SqlStore<D> {
+    /// Begins to purge in the background, unless that has begun already or is switched off.
+    pub(in crate::sql) fn begin_purging(&self) {
+        let Purging { every: Some(every), began } = &self.shared.purging else { return };
+        if !began.load(Relaxed) && !began.swap(true, Relaxed) {
+            tokio::spawn(keep_purging(Arc::downgrade(&self.shared), *every));
+        }
+    }
+
+    /// Removes expired records, if it is this process's turn; returns whether there may be more.
+    async fn purge_in_turn(&self) -> Result<bool, StoreError> {
+        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
+        let Shared { pool, held, writing, .. } = &*self.shared;
+        let _turn = match writing {
+            Some(turns) => turns.acquire().await.ok(),
+            None => None,
+        };
+        let _seat = held.turn(pool).await.map_err(failed)?;
+        let mut connection = self.some_connection().await?;
+        let Some(turn) = D::purging_turn(self.shared.table.lock(b"purge")) else {
+            return self.sweep(&mut connection).await.map_err(failed);
+        };
+        // If this is dropped half-way, or fails, the turn ends with its connection.
+        let mut connection = Closing(Some(connection));
+        let Some(on) = &mut connection.0 else { return Ok(false) };
+        if let Some(begin) = turn.begin {
+            D::run(on, begin.to_owned()).await.map_err(failed)?;
+        }
+        let take = Statement { sql: AssertSqlSafe(turn.take).into_sql_str(), reads: true };
+        let answer = D::ask(on, &take, &[]).await.map_err(failed)?;
+        let is_ours = match answer.rows.first() {
+            Some(row) => D::int(row, 0).map_err(unreadable::<D>)? == Some(1),
+            None => false,
+        };
+        let more = is_ours && self.sweep(on).await.map_err(failed)?;
+        D::run(on, turn.end).await.map_err(failed)?;
+        drop(connection.0.take());
+        Ok(more)
+    }
+
+    /// Removes the records of one round; returns whether the round was full.
+    async fn sweep(&self, connection: &mut D::Connection) -> sqlx::Result<bool> {
+        let statements = &self.shared.statements;
+        let mut removed = 0;
+        while removed < AT_ONCE {
+            let rows = D::ask(connection, &statements.expired, &[number(BATCH)]).await?.rows;
+            let ids = ids_of::<D>(&rows)?;
+            if ids.is_empty() {
+                return Ok(false);
+            }
+            let gone = D::ask(connection, &statements.remove, &batch(&ids)).await?.count;
+            if gone == 0 {
+                return Ok(false);
+            }
+            removed += usize::try_from(gone).unwrap_or(AT_ONCE);
+        }
+        Ok(true)
+    }
+
+    /// Removes up to `limit` expired records, without waiting for a turn.
+    pub(in crate::sql) async fn remove_expired(&self, limit: usize) -> Result<u64, StoreError> {
+        let statements = &self.shared.statements;
+        let mut removed = 0;
+        while removed < limit {
+            let wanted = BATCH.min(limit - removed);
+            let rows = self.rows(&statements.expired, &[number(wanted)]).await?;
+            let ids = ids_of::<D>(&rows).map_err(unreadable::<D>)?;
+            if ids.is_empty() {
+                break;
+            }
+            let gone = self.change(&statements.remove, &batch(&ids)).await?;
+            removed = removed.saturating_add(usize::try_from(gone).unwrap_or(usize::MAX));
+            if gone == 0 {
+                break;
+            }
+        }
+        Ok(removed as u64)
+    }
+}
+
+/// Ends when the store is dropped or its pool closed. An error ends a round.
+async fn keep_purging<D: Driver>(shared: Weak<Shared<D>>, every: Duration) {
+    loop {
+        sleep(every / 2 + jitter(every)).await;
+        loop {
+            let Some(shared) = shared.upgrade().filter(|shared| !shared.pool.is_closed()) else { return };
+            let store = SqlStore { shared, space: Space::default() };
+            if !store.purge_in_turn().await.unwrap_or(false) {
+                break;
+            }
+            drop(store);
+            sleep(BREATH).await;
+        }
+    }
+}
+
+/// A connection that is closed when this is dropped.
+struct Closing<D: Driver>(Option<PoolConnection<D>>);
+
+impl<D: Driver> Drop for Closing<D> {
+    fn drop(&mut self) {
+        if let Some(connection) = &mut self.0 {
+            connection.close_on_drop();
+        }
+    }
+}
+
+/// Returns the ids that were found, sorted, so that two concurrent purges lock them in the same order.
+fn ids_of<D: Driver>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
+    let ids: sqlx::Result<Vec<_>> = rows.iter().map(|row| D::bytes(row, 0)).collect();
+    let mut ids: Vec<_> = ids?.into_iter().flatten().collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// Returns the values of a batch, which always has the same length.
+fn batch(ids: &[Vec<u8>]) -> Vec<Value<'_>> {
+    ids.iter().chain(ids.last().into_iter().flat_map(repeat)).take(BATCH).map(|id| bytes(id)).collect()
+}
+
+fn number(number: usize) -> Value<'static> {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}

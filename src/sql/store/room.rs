@@ -1,0 +1,217 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+
+use crate::value::StoreErrorKind;
+
+/// The waiters of this process, by record, so that a claim that ends in this process finds them. Waiters of one record
+/// share one read at a time.
+#[derive(Default)]
+pub(in crate::sql) struct Room(Mutex<HashMap<Vec<u8>, Arc<Watched>>>);
+
+/// A record that has waiters.
+#[derive(Default)]
+pub(in crate::sql) struct Watched {
+    waiting: Mutex<Waiting>,
+    news: watch::Sender<News>,
+    left: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    count: usize,
+    /// Whether a waiter is reading the record.
+    looked_at: bool,
+    /// How many reads have begun.
+    looks: u64,
+    /// Whether a waiter has come since the last read began, and waits for a later one.
+    newcomers: bool,
+}
+
+/// What is known of a record.
+#[derive(Clone, Default)]
+struct News {
+    /// The number of the read that has found it.
+    look: u64,
+    found: Option<Found>,
+    /// How often this process has ended a claim in the meantime.
+    ends: u64,
+}
+
+/// The result of a read.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::sql) enum Found {
+    /// The claim of this claimant is running.
+    Running(Vec<u8>),
+    /// No claim is running, or this process has just ended one.
+    Ended,
+    Failed(StoreErrorKind, String),
+}
+
+impl Room {
+    /// Wakes all waiters of a record whose claim has ended in this process.
+    pub(in crate::sql) fn wake(&self, id: &[u8]) {
+        let watched = self.lock().get(id).map(Arc::clone);
+        if let Some(watched) = watched {
+            watched.news.send_modify(|news| news.ends += 1);
+        }
+    }
+
+    /// Waits for the end of a claim in this process, for at most `within`.
+    pub(in crate::sql) async fn wait(&self, id: &[u8], within: Duration) {
+        let mut place = self.enter(id);
+        let ended = async {
+            while place.news() != Some(Found::Ended) {
+                place.changed().await;
+            }
+        };
+        let _ = timeout(within, ended).await;
+    }
+
+    pub(in crate::sql) fn enter<'a>(&'a self, id: &[u8]) -> Place<'a> {
+        let mut all = self.lock();
+        let watched = Arc::clone(all.entry(id.to_vec()).or_default());
+        let news = watched.news.subscribe();
+        let ends = news.borrow().ends;
+        let mut waiting = watched.lock();
+        waiting.count += 1;
+        waiting.newcomers = true;
+        let after = waiting.looks;
+        drop(waiting);
+        Place { room: self, id: id.to_vec(), watched, news, after, ends }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Arc<Watched>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched {
+    /// Begins a read, if there are waiters; returns whether there are newcomers.
+    pub(in crate::sql) fn begin(&self) -> Option<bool> {
+        let mut waiting = self.lock();
+        if waiting.count == 0 {
+            return None;
+        }
+        waiting.looks += 1;
+        Some(std::mem::take(&mut waiting.newcomers))
+    }
+
+    /// Publishes the result of the read that was begun last. If nothing is new, only newcomers need to be notified.
+    pub(in crate::sql) fn end(&self, found: Found, newcomers: bool) {
+        let look = self.lock().looks;
+        let found = Some(found);
+        self.news.send_if_modified(|news| {
+            news.look = look;
+            let modified = news.found != found;
+            news.found = found;
+            modified || newcomers
+        });
+    }
+
+    /// Resolves once the last waiter has left.
+    pub(in crate::sql) async fn left(&self) {
+        self.left.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A waiter's registration, removed when it is dropped.
+pub(in crate::sql) struct Place<'a> {
+    room: &'a Room,
+    id: Vec<u8>,
+    watched: Arc<Watched>,
+    news: watch::Receiver<News>,
+    /// The results of reads up to this number are older than this registration.
+    after: u64,
+    ends: u64,
+}
+
+impl Place<'_> {
+    /// Returns whether the record is not being read yet. The first caller has to read it.
+    pub(in crate::sql) fn is_first(&self) -> bool {
+        !std::mem::replace(&mut self.watched.lock().looked_at, true)
+    }
+
+    pub(in crate::sql) fn watched(&self) -> &Arc<Watched> {
+        &self.watched
+    }
+
+    /// Returns what has become known since this registration.
+    pub(in crate::sql) fn news(&mut self) -> Option<Found> {
+        let news = self.news.borrow_and_update();
+        if news.ends != self.ends {
+            return Some(Found::Ended);
+        }
+        if news.look > self.after { news.found.clone() } else { None }
+    }
+
+    /// Resolves once more is known.
+    pub(in crate::sql) async fn changed(&mut self) {
+        // The sender is in `watched`, so it exists as long as this registration.
+        let _ = self.news.changed().await;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut all = self.room.lock();
+        let mut waiting = self.watched.lock();
+        waiting.count -= 1;
+        if waiting.count == 0 {
+            all.remove(&self.id);
+            self.watched.left.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_given_up() {
+        let room = Room::default();
+        let (one, other) = (room.enter(b"a"), room.enter(b"a"));
+        assert!(one.is_first() && !other.is_first());
+        let watched = Arc::clone(one.watched());
+        drop(one);
+        assert!(room.lock().len() == 1 && watched.begin().is_some());
+        drop(other);
+        assert!(room.lock().is_empty() && watched.begin().is_none());
+        room.wake(b"a");
+    }
+
+    #[test]
+    fn a_look_that_began_before_somebody_came_tells_that_one_nothing() {
+        let room = Room::default();
+        let mut early = room.enter(b"a");
+        assert_eq!(early.watched().begin(), Some(true));
+        let mut late = room.enter(b"a");
+        early.watched().end(Found::Ended, true);
+        assert!(early.news() == Some(Found::Ended) && late.news().is_none());
+        assert_eq!(late.watched().begin(), Some(true));
+        late.watched().end(Found::Running(vec![1]), true);
+        assert!(late.news() == Some(Found::Running(vec![1])));
+        assert_eq!(late.watched().begin(), Some(false));
+    }
+
+    #[test]
+    fn an_end_in_this_process_counts_for_those_who_wait() {
+        let room = Room::default();
+        let mut early = room.enter(b"a");
+        room.wake(b"a");
+        let mut late = room.enter(b"a");
+        assert!(early.news() == Some(Found::Ended) && late.news().is_none());
+    }
+}

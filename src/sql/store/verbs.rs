@@ -1,0 +1,33 @@
+use std::time::Duration;
+
+use crate::{
+    sql::{SqlStore, driver::Driver},
+    store::{Claimed, Finished, Issued, Renewed, Store, StoreFuture},
+    value::{Claim, Claimant, Issue, RecordKey, Release, Settlement},
+};
+
+impl<D: Driver> Store for SqlStore<D> {
+    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
+        StoreFuture::new(self.put_issued(key, issue))
+    }
+
+    fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
+        StoreFuture::new(self.try_claim(key, claim))
+    }
+
+    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
+        StoreFuture::new(self.prolong(key, claim))
+    }
+
+    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
+        StoreFuture::new(self.end_settled(key, None, settlement))
+    }
+
+    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
+        StoreFuture::new(self.end_released(key, None, release))
+    }
+
+    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
+        StoreFuture::new(self.wait(key, holder, within))
+    }
+}

@@ -1,0 +1,85 @@
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    sql::{SqlStore, driver::Driver},
+    value::{Claimant, RecordKey, StoreError},
+};
+
+use super::{
+    retry::unreadable,
+    room::{Found, Place, Watched},
+    values::bytes,
+};
+
+/// The pause before a record is read for the second time; each further pause is longer, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(30);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The longest pause while newcomers wait for their first read. All waiters of a record in a process share its reads,
+/// so this bounds them to ten a second, including the first second with its shorter pauses.
+const NEWCOMERS_PAUSE: Duration = Duration::from_millis(125);
+
+impl<D: Driver> SqlStore<D> {
+    pub(in crate::sql) async fn wait(
+        &self,
+        key: &RecordKey,
+        holder: Claimant,
+        within: Duration,
+    ) -> Result<(), StoreError> {
+        let id = self.space.id(key);
+        let mut place = self.shared.room.enter(&id);
+        if place.is_first() {
+            let (store, watched) = (self.clone(), Arc::clone(place.watched()));
+            tokio::spawn(async move { store.look_for_all(&id, &watched).await });
+        }
+        timeout(within, until_ended(&mut place, holder)).await.unwrap_or(Ok(()))
+    }
+
+    /// Reads a record again and again until it has no waiters any more.
+    async fn look_for_all(&self, id: &[u8], watched: &Watched) {
+        let mut pause = FIRST_PAUSE;
+        while let Some(newcomers) = watched.begin() {
+            if newcomers {
+                pause = pause.min(NEWCOMERS_PAUSE);
+            }
+            let began = Instant::now();
+            watched.end(self.holder(id).await, newcomers);
+            let _ = timeout((pause + jitter(pause) / 4).saturating_sub(began.elapsed()), watched.left()).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Returns whose claim is running.
+    async fn holder(&self, id: &[u8]) -> Found {
+        let read = async {
+            let rows = self.rows(&self.shared.statements.runs, &[bytes(id)]).await?;
+            rows.first().map(|row| D::bytes(row, 0).map_err(unreadable::<D>)).transpose()
+        };
+        match read.await {
+            Ok(Some(Some(claimant))) => Found::Running(claimant),
+            Ok(_) => Found::Ended,
+            Err(error) => Found::Failed(error.kind(), error.to_string()),
+        }
+    }
+}
+
+async fn until_ended(place: &mut Place<'_>, holder: Claimant) -> Result<(), StoreError> {
+    let holder = holder.to_bytes();
+    loop {
+        match place.news() {
+            Some(Found::Running(claimant)) if claimant == holder => {}
+            Some(Found::Failed(kind, message)) => return Err(StoreError::new(kind, message)),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        place.changed().await;
+    }
+}
+
+/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
+pub(in crate::sql) fn jitter(time: Duration) -> Duration {
+    let [random, ..] = Claimant::random().to_bytes();
+    time / 2 + time * u32::from(random) / 512
+}

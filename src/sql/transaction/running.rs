@@ -1,0 +1,85 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sqlx::Database;
+
+use crate::{
+    sql::store::Shared,
+    store::Granted,
+    value::{Claim, Head, State},
+};
+
+/// The keys that are running in transactions of this process.
+///
+/// Other transactions cannot see them in the table. They are checked first, so that a duplicate does not need a
+/// connection of the pool, which may be empty because of the very work that it repeats.
+#[derive(Default)]
+pub(in crate::sql) struct Running(Mutex<HashMap<Vec<u8>, Runner>>);
+
+/// The claim that is running under a key.
+#[derive(Clone, Copy)]
+pub(in crate::sql) struct Runner {
+    pub(super) head: Head<'static>,
+    /// Whether it is written. Until then it may find that another claim is written.
+    pub(super) written: bool,
+}
+
+impl Running {
+    pub(in crate::sql) fn get(&self, id: &[u8]) -> Option<Runner> {
+        self.lock().get(id).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Runner>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A key's place among the running claims, given up when it is dropped.
+pub(in crate::sql) struct Place<D: Database> {
+    shared: Arc<Shared<D>>,
+    id: Vec<u8>,
+}
+
+impl<D: Database> Place<D> {
+    /// Takes the place, or returns who has it.
+    pub(in crate::sql) fn take(
+        shared: &Arc<Shared<D>>,
+        id: &[u8],
+        claim: &Claim,
+        granted: Granted,
+    ) -> Result<Self, Box<Runner>> {
+        let mut running = shared.running.lock();
+        if let Some(runner) = running.get(id) {
+            return Err(Box::new(*runner));
+        }
+        let head = Head {
+            fingerprint: claim.fingerprint,
+            caller: claim.caller,
+            caller_is_new: granted.caller_is_new,
+            secret: claim.secret,
+            origin: granted.origin,
+            lease_ends: u64::try_from(claim.lease.as_millis()).unwrap_or(u64::MAX).max(1),
+            ..Head::new(State::Running, claim.claimant, granted.attempt)
+        };
+        running.insert(id.to_vec(), Runner { head, written: false });
+        Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
+    }
+
+    pub(in crate::sql) fn written(&self) {
+        if let Some(runner) = self.shared.running.lock().get_mut(&self.id) {
+            runner.written = true;
+        }
+    }
+}
+
+impl<D: Database> Drop for Place<D> {
+    fn drop(&mut self) {
+        let runner = self.shared.running.lock().remove(&self.id);
+        // One that only asked, and was refused, has ended nothing: those who wait would all ask, and wake one another.
+        if runner.is_some_and(|runner| runner.written) {
+            self.shared.room.wake(&self.id);
+        }
+    }
+}
