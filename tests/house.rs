@@ -465,34 +465,34 @@ mod finder {
     #[test]
     fn a_step_up_is_found() {
         objects("store/memory.rs", "use crate::engine::Run;", "src/store/memory.rs:1: `store` must not use `engine`");
-        objects("engine.rs", "\nfn f() -> crate::http::Answer {}", "engine.rs:2: `engine` must not use `exchange`");
+        objects("engine.rs", "\nfn f() -> crate::http::Answer {}", "engine.rs:2: `engine` must not use `http`");
         objects("value/key.rs", "impl crate::store::Store for X {}", "`store`");
         objects("http/mod.rs", "pub(crate) use crate::preset::alipay as a;", "`preset`");
-        objects("engine.rs", "fn f(x: Vec<crate::http::A>) {}", "`exchange`");
+        objects("engine.rs", "fn f(x: Vec<crate::http::A>) {}", "`http`");
         objects("store/mod.rs", "macro_rules! m { () => { $crate::engine::run() } }", "`engine`");
     }
 
     #[test]
     fn so_is_a_neighbour() {
         objects("problem.rs", "use crate::body::Collected;", "`problem` must not use `body`");
-        objects("token/layer.rs", "use crate::idempotency::Future;", "`idempotency`");
-        objects("admin.rs", "use crate::reconcile::list;", "`reconcile`");
+        objects("consumer/layer.rs", "use crate::run::Future;", "`run`");
+        objects("preset/api.rs", "use crate::reconcile::list;", "`reconcile`");
     }
 
     #[test]
     fn groups_are_spread_out() {
         objects(
             "engine.rs",
-            "use crate::{value::{Claim, RecordKey}, store::Store, body as b, exchange};",
-            "`exchange`",
+            "use crate::{value::{Claim, RecordKey}, store::Store, body as b, http};",
+            "`http`",
         );
         objects("engine.rs", "use {std::fmt, crate::{value::Claim, problem::{self, render}}};", "`problem`");
-        agrees("engine.rs", "use crate::{value::{Claim, exchange}, store::{Store, body}};");
+        agrees("engine.rs", "use crate::{value::{Claim, http}, store::{Store, body}};");
     }
 
     #[test]
     fn super_that_leaves_the_room_is_found() {
-        objects("engine.rs", "use super::exchange::Answer;", "`exchange`");
+        objects("engine.rs", "use super::http::Answer;", "`http`");
         objects("store/redis/verb.rs", "use super::super::super::engine::Run;", "`engine`");
         objects("store/mod.rs", "use self::super::{value::Claim, engine};", "`engine`");
         objects("store/mod.rs", "mod sealed { use super::super::engine; }", "`engine`");
@@ -507,7 +507,7 @@ mod finder {
         objects("engine.rs", "use crate::RecordKey;", "`crate::RecordKey`");
         objects("engine.rs", "use crate::*;", "`crate::*`");
         agrees("testing/clock.rs", "use crate::{RecordKey, store::Store};");
-        agrees("bin/reconcile.rs", "use tower_idempotency::RecordKey;");
+        agrees("preset/x.rs", "use tower_idempotency::RecordKey;");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct TokenRule {
 #[derive(Clone)]
 pub(crate) struct Issuer {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) life: Duration,
+    pub(crate) lifetime: Duration,
     pub(crate) timeout: Duration,
     pub(crate) signer: Option<Signer>,
 }
@@ -57,14 +57,14 @@ impl Issuer {
         let binding = Binding::new(purpose, principal);
         let text = self.text(&binding, &bytes, self.expiry());
         match self.put(&text, binding).await? {
-            Issued::Done => Ok(Token { text, life: self.life }),
+            Issued::Done => Ok(Token { text, lifetime: self.lifetime }),
             Issued::Exists => Err(StoreError::new(StoreErrorKind::Other, "a token was drawn twice")),
         }
     }
 
     /// When a token expires that is made now; any number if its record says so.
     fn expiry(&self) -> u64 {
-        self.signer.as_ref().map_or(0, |signer| signer.expiry(self.life))
+        self.signer.as_ref().map_or(0, |signer| signer.expiry(self.lifetime))
     }
 
     fn text(&self, binding: &Binding, bytes: &[u8; 32], expires: u64) -> String {
@@ -79,7 +79,7 @@ impl Issuer {
         if self.signer.is_some() {
             return Ok(Issued::Done);
         }
-        let (key, issue) = (token_key(&binding.purpose, text.as_bytes()), Issue::new(binding.stored(), self.life));
+        let (key, issue) = (token_key(&binding.purpose, text.as_bytes()), Issue::new(binding.stored(), self.lifetime));
         match tokio::time::timeout(self.timeout, self.store.issue(&key, &issue)).await {
             Ok(issued) => issued,
             Err(_) => Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),
@@ -156,7 +156,7 @@ impl PresentedToken {
 impl fmt::Debug for Issuer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Issuer");
-        shown.field("life", &self.life).field("timeout", &self.timeout).field("signer", &self.signer);
+        shown.field("lifetime", &self.lifetime).field("timeout", &self.timeout).field("signer", &self.signer);
         shown.finish_non_exhaustive()
     }
 }
@@ -165,7 +165,7 @@ impl fmt::Debug for Issuer {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     text: String,
-    life: Duration,
+    lifetime: Duration,
 }
 
 impl Token {
@@ -178,13 +178,13 @@ impl Token {
     /// Returns how long the token is valid, from its issue on.
     #[must_use]
     pub fn lifetime(&self) -> Duration {
-        self.life
+        self.lifetime
     }
 }
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("Token").field("lifetime", &self.lifetime).finish_non_exhaustive()
     }
 }
 

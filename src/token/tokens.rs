@@ -53,7 +53,7 @@ impl Tokens {
         Self {
             issuer: Issuer {
                 store: Arc::new(store),
-                life: Duration::from_secs(5 * 60),
+                lifetime: Duration::from_secs(5 * 60),
                 timeout: Duration::from_secs(5),
                 signer: None,
             },
@@ -67,7 +67,7 @@ impl Tokens {
     /// `keys` and the same store. The process that receives a token decides by its own clock, right before the claim,
     /// whether the token has expired. If that clock is set back, tokens expire as if it had not been, until the process
     /// ends. A spent token is remembered for the rest of its lifetime and the [clock skew](Self::clock_skew), whatever
-    /// [retention](TokenLayer::retention) the layer has: with a shorter time it could be spent again, and a longer time
+    /// [retention](crate::TokenLayer::retention) the layer has: with a shorter time it could be spent again, and a longer time
     /// would be of no use. A used token receives 409 `token-used` for as long as it would have been valid, and 403
     /// `token-invalid` after that.
     ///
@@ -96,12 +96,12 @@ impl Tokens {
     ///
     /// # Panics
     ///
-    /// Panics if `life` is zero.
+    /// Panics if `lifetime` is zero.
     #[must_use]
     #[track_caller]
-    pub fn lifetime(mut self, life: Duration) -> Self {
-        let life = nonzero("token life", life);
-        self.issuer.life = life;
+    pub fn lifetime(mut self, lifetime: Duration) -> Self {
+        let lifetime = nonzero("token lifetime", lifetime);
+        self.issuer.lifetime = lifetime;
         self
     }
 

@@ -137,14 +137,14 @@ pub struct Issue {
     /// The binding of the token.
     pub binding: Binding,
     /// How long the token may be claimed.
-    pub life: Duration,
+    pub lifetime: Duration,
 }
 
 impl Issue {
-    /// Creates the arguments for a token that is bound by `binding` and lives for `life`.
+    /// Creates the arguments for a token that is bound by `binding` and lives for `lifetime`.
     #[must_use]
-    pub fn new(binding: Binding, life: Duration) -> Self {
-        Self { binding, life }
+    pub fn new(binding: Binding, lifetime: Duration) -> Self {
+        Self { binding, lifetime }
     }
 }
 

@@ -99,7 +99,7 @@ fn no_time_for_a_body() {
 }
 
 #[test]
-#[should_panic(expected = "a token life of zero")]
+#[should_panic(expected = "a token lifetime of zero")]
 fn tokens_that_are_never_good() {
     drop(Tokens::new(MemoryStore::new()).lifetime(Duration::ZERO));
 }

@@ -250,7 +250,7 @@ impl Row {
 impl Store for Model {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         let now = self.now();
-        let expires = later(now, issue.life);
+        let expires = later(now, issue.lifetime);
         let mut rows = self.rows();
         if rows.contains_key(key.as_bytes()) {
             return StoreFuture::ready(Ok(Issued::Exists));

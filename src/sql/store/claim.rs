@@ -23,7 +23,7 @@ impl<D: Driver> SqlStore<D> {
         let id = self.space.id(key);
         let nobody = Marks::nobody();
         let binding = [Some(&*issue.binding.purpose), issue.binding.principal.as_deref()].map(Value::Text);
-        let rest = [&nobody.values()[..], &[time(issue.life); 2], &binding].concat();
+        let rest = [&nobody.values()[..], &[time(issue.lifetime); 2], &binding].concat();
         let statements = &self.shared.statements;
         let fresh = [&names(&self.space, &id, key)[..], &rest].concat();
         if self.change(&statements.issue, &fresh).await? > 0 {

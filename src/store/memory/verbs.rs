@@ -16,7 +16,7 @@ impl Turn<'_> {
         if self.find(name).is_some() {
             return Ok(Issued::Exists);
         }
-        let expires = later(self.now, issue.life);
+        let expires = later(self.now, issue.lifetime);
         self.insert(name, |entry| entry.issue(issue.binding.clone(), expires))?;
         Ok(Issued::Done)
     }

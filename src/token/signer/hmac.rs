@@ -10,7 +10,7 @@ use std::{
 use super::SigningKeys;
 use crate::value::Binding;
 
-/// How long a spent token is remembered at least beyond its life, however little clocks differ: a claim that was sent
+/// How long a spent token is remembered at least beyond its lifetime, however little clocks differ: a claim that was sent
 /// while it was good may be on its way, or wait.
 const UNDER_WAY: Duration = Duration::from_secs(30);
 
@@ -25,8 +25,8 @@ pub(crate) struct Signer {
 
 impl Signer {
     /// When a token expires that begins to live now, in milliseconds since the Unix epoch.
-    pub(crate) fn expiry(&self, life: Duration) -> u64 {
-        self.clock.now().saturating_add(millis(life))
+    pub(crate) fn expiry(&self, lifetime: Duration) -> u64 {
+        self.clock.now().saturating_add(millis(lifetime))
     }
 
     pub(crate) fn sign(&self, binding: &Binding, expires: u64, nonce: &[u8; 32]) -> String {
@@ -42,7 +42,7 @@ impl Signer {
         expires <= self.clock.now()
     }
 
-    /// What is left of the token's life by the clock that is most behind. That may be this process's own, as it is now: if it
+    /// What is left of the token's lifetime by the clock that is most behind. That may be this process's own, as it is now: if it
     /// was ahead when the token was issued, the others accept the token until they have come as far.
     pub(crate) fn memory(&self, expires: u64) -> Duration {
         let left = Duration::from_millis(expires.saturating_sub(self.clock.uncorrected()));

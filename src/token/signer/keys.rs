@@ -13,7 +13,7 @@ use crate::value::{Binding, Digest, SecretTooShort, hex};
 ///
 /// 1. accept the new one: `SigningKeys::new(old)?.accept(new)?`
 /// 2. sign with it: `SigningKeys::new(new)?.accept(old)?`
-/// 3. once the life of a token has passed, and the clock skew: `SigningKeys::new(new)?`
+/// 3. once the lifetime of a token has passed, and the clock skew: `SigningKeys::new(new)?`
 ///
 /// A token names the secret that it was signed with by an identifier that is derived from the secret, so nobody has to
 /// assign identifiers. `Debug` shows the identifiers and nothing else.

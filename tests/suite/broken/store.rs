@@ -20,8 +20,8 @@ impl Store for Broken {
         let (key, mut issue) = (self.key(key), issue.clone());
         match self.bug {
             Bug::IssueOverwrites => drop(self.forget_row(&key)),
-            Bug::LifeForEver => issue.life = FOR_EVER,
-            Bug::ZeroLifeForEver if issue.life.is_zero() => issue.life = FOR_EVER,
+            Bug::LifeForEver => issue.lifetime = FOR_EVER,
+            Bug::ZeroLifeForEver if issue.lifetime.is_zero() => issue.lifetime = FOR_EVER,
             Bug::IssueChecksThenActs if self.row(&key).is_none() => {
                 return StoreFuture::new(async move {
                     yield_now().await;

@@ -250,7 +250,7 @@ impl Walk {
                 let exists = self.model.get(name).is_some();
                 assert_eq!(now(self.store.issue(&key, &issue)) == Issued::Exists, exists);
                 if !exists {
-                    let expires = self.model.now + whole(issue.life);
+                    let expires = self.model.now + whole(issue.lifetime);
                     self.model.records.insert(name, issued(issue.binding, self.model.now, expires));
                 }
             }

@@ -22,7 +22,7 @@ impl NewRecord {
         let parts = Parts { binding: Some(issue.binding.clone()), ..Parts::default() };
         let mut front = front(State::Issued, Claimant::from_bytes([0; 16]), 0, 0, parts.bits());
         front.resize(CREATED, 0);
-        let span = millis(issue.life);
+        let span = millis(issue.lifetime);
         Self { front, times: times(0, span, 0), rare: parts.bytes(), span, token: true }
     }
 
