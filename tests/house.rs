@@ -481,11 +481,7 @@ mod finder {
 
     #[test]
     fn groups_are_spread_out() {
-        objects(
-            "engine.rs",
-            "use crate::{value::{Claim, RecordKey}, store::Store, body as b, http};",
-            "`http`",
-        );
+        objects("engine.rs", "use crate::{value::{Claim, RecordKey}, store::Store, body as b, http};", "`http`");
         objects("engine.rs", "use {std::fmt, crate::{value::Claim, problem::{self, render}}};", "`problem`");
         agrees("engine.rs", "use crate::{value::{Claim, http}, store::{Store, body}};");
     }

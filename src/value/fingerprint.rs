@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::compact::CompactDigest;
+use super::key::CompactDigest;
 
 /// A digest of what a request asks for. Another fingerprint under the same key is a client's mistake, and never a
 /// replay.

@@ -134,7 +134,7 @@ async fn attempt<S: StoreAdmin>(
 /// changes nothing, since nobody asks it.
 #[test]
 fn nobody_asks_the_clock_of_the_application() {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql")];
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -6,7 +6,10 @@ use http::{
 };
 
 use crate::{
-    extract::{media, multipart, route::full_uri},
+    extract::{
+        body::{media, multipart},
+        route::full_uri,
+    },
     value::{CompactDigest, Fingerprint},
 };
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderName, request::Parts};
 
 #[cfg(feature = "form")]
-use super::form;
+use super::body::form;
 #[cfg(feature = "json")]
 use super::json::{self, Pointer, Selection};
 use crate::value::{Fingerprint, Refusal};

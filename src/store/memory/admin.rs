@@ -5,7 +5,7 @@ use crate::{
     },
 };
 
-use super::{MemoryStore, entry::Entry, room::Full};
+use super::{MemoryStore, room::Full, shard::Entry};
 
 /// How many slots are visited before a lock is released.
 const AT_ONCE: u32 = 256;

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use super::{Clock, MemoryStore, clock::RunContext, room::Room, shards::Memory};
+use super::{Clock, MemoryStore, clock::RunContext, room::Room, shard::Memory};
 
 const CAPACITY: usize = 1_000_000;
 const MAX_BYTES: usize = 256 * 1024 * 1024;

@@ -1,4 +1,4 @@
-use super::shards::Memory;
+use super::shard::Memory;
 
 /// Emits an event if the store is dropped while operations run, once for each store.
 impl Drop for Memory {

@@ -1,21 +1,17 @@
+//! [`MemoryStore`]: records in shards, each with a lock, an index, a slab of entries and a wheel of expiries.
+
 mod admin;
 mod builder;
 mod clock;
 mod dropped;
-mod entry;
 mod moment;
 mod room;
 mod shard;
-mod shards;
 mod share;
-mod slab;
 #[cfg(test)]
 mod tests;
-mod text;
-mod turn;
 mod verbs;
 mod waiters;
-mod wheel;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -25,7 +21,7 @@ use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
 use self::{
     room::Full,
-    shards::{Memory, Name},
+    shard::{Memory, Name},
     waiters::{Watch, wait},
 };
 

@@ -4,7 +4,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::entry::Entry;
+use super::shard::Entry;
 
 const PARTS: usize = 16;
 

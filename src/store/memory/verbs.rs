@@ -8,7 +8,11 @@ use crate::{
     value::{Claim, Claimant, Issue, Record, Release, Settlement, State, Verdict, judge},
 };
 
-use super::{entry::Entry, moment::later, room::Full, shards::Name, turn::Turn};
+use super::{
+    moment::later,
+    room::Full,
+    shard::{Entry, Name, Turn},
+};
 
 /// The operations of a store, each on a locked shard.
 impl Turn<'_> {

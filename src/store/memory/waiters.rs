@@ -7,7 +7,7 @@ use tokio::{
 
 use crate::value::{Claimant, StoreError};
 
-use super::shards::{Memory, Name};
+use super::shard::{Memory, Name};
 
 /// The shortest pause between two checks whether a record that should have expired is gone.
 const AGAIN: Duration = Duration::from_secs(1);

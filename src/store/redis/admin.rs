@@ -8,9 +8,9 @@ use crate::{
 use super::{
     RedisStore,
     claim::{Found, torn, whole},
+    connection::{Node, RetryOnDisconnect, said},
     error::CommandError,
     finish::Place,
-    line::{Node, RetryOnDisconnect, said},
     record::{HEAD, Stored, Unreadable, glance},
     scripts::FORGET,
 };

@@ -10,10 +10,8 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
     RedisStore, Shared,
-    line::{Line, hearing},
-    link::{Limits, Link, Source},
+    connection::{Limits, Line, Link, Source, hearing, server, tls},
     names::Space,
-    server, tls,
     waiting::Waiting,
 };
 
@@ -92,14 +90,14 @@ impl RedisStoreBuilder {
     /// refuses the user, or is older than Redis 7.0; if the server belongs to a cluster and the URL does not name one;
     /// if only one end uses TLS, or if one end does not trust the other's certificate. No error shows the URL.
     pub async fn connect(self, url: &str) -> Result<RedisStore, StoreError> {
-        super::url::check(url)?;
+        super::connection::check(url)?;
         self.certificates.check(url)?;
         #[cfg(feature = "redis-cluster")]
         if let Some(servers) = cluster(url) {
             return self.connect_servers(servers).await;
         }
         #[cfg(feature = "redis-sentinel")]
-        if let Some(url) = super::sentinel::Url::read(url) {
+        if let Some(url) = super::connection::Url::read(url) {
             let client = || url.client(settled(TcpSettings::default()), &self.certificates);
             let clients = client().and_then(|first| Ok([first, client()?]));
             let clients = clients.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
@@ -129,7 +127,7 @@ impl RedisStoreBuilder {
         self,
         clients: impl IntoIterator<Item = redis::sentinel::SentinelClient>,
     ) -> Result<RedisStore, StoreError> {
-        let watched = Arc::new(super::sentinel::Watched::new(clients));
+        let watched = Arc::new(super::connection::Watched::new(clients));
         let source = || Source::Sentinels(Arc::clone(&watched));
         let line = Line::Own(Arc::new(Link::new(source(), self.limits)));
         let waiting = Waiting::new(Some(source()), self.limits);
@@ -145,7 +143,7 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
     pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
-        let line = Line::Cluster(super::cluster::Cluster::connect(client.clone(), self.limits).await?);
+        let line = Line::Cluster(super::connection::Cluster::connect(client.clone(), self.limits).await?);
         let waiting = Waiting::in_cluster(client, self.limits);
         self.finish(line, waiting, "a cluster".into()).await
     }

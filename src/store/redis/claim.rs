@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     RedisStore,
+    connection::{RetryOnDisconnect, said},
     error::CommandError,
-    line::{RetryOnDisconnect, said},
     record::{HEAD, NewRecord, Stored, UNTOLD, Unreadable, lease_and_span, runs},
     scripts::{READ, ROOM, TAKEOVER},
 };

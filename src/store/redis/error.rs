@@ -4,7 +4,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::value::{StoreError, StoreErrorKind};
 
-use super::tls;
+use super::connection::tls;
 
 const REFUSED: &str = "connection refused: no Redis listens at this address, or a firewall refuses";
 

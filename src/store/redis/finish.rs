@@ -8,9 +8,9 @@ use crate::{
 use super::{
     RedisStore,
     claim::{Found, torn},
+    connection::RetryOnDisconnect,
     error::CommandError,
     large::{Ending, LARGE, LARGEST},
-    line::RetryOnDisconnect,
     record::{PAYLOAD, Stored, Unreadable, lease_and_span, millis, times},
     scripts::{RELEASE, RENEW, SETTLE},
 };

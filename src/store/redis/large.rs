@@ -7,12 +7,11 @@ use crate::{
 
 use super::{
     RedisStore,
+    connection::{RetryOnDisconnect, said, slot},
     error::CommandError,
     finish::finished,
-    line::{RetryOnDisconnect, said},
     record::HEAD,
     scripts::SETTLE_DRAFT,
-    slot,
 };
 
 /// Answers of this many bytes or more are not passed through a script, which copies them several times while the server

@@ -1,27 +1,15 @@
+//! [`RedisStore`]: one script or command for each verb, on one server, a cluster, or what Sentinel watches.
+
 mod admin;
 mod builder;
 mod claim;
-#[cfg(feature = "redis-cluster")]
-mod cluster;
+mod connection;
 mod error;
 mod finish;
 mod large;
-mod line;
-mod link;
 mod names;
 mod record;
 mod scripts;
-#[cfg(feature = "redis-sentinel")]
-mod sentinel;
-mod server;
-mod silence;
-mod slot;
-#[cfg(feature = "redis-tls")]
-mod tls;
-#[cfg(not(feature = "redis-tls"))]
-#[path = "plain.rs"]
-mod tls;
-mod url;
 mod waiting;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -30,7 +18,7 @@ use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement, Store
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
-use self::{finish::Place, line::Line, names::Space, waiting::Waiting};
+use self::{connection::Line, finish::Place, names::Space, waiting::Waiting};
 
 pub use self::builder::RedisStoreBuilder;
 

@@ -1,6 +1,6 @@
 use crate::value::RecordKey;
 
-use super::slot;
+use super::connection::slot;
 
 /// The prefix of every name in Redis. Because of the empty braces, a cluster does not take the braces of a route, such
 /// as `/orders/{id}`, for a hash tag, which would put all records of the route into one slot.

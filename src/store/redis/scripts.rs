@@ -3,8 +3,8 @@ use std::sync::LazyLock;
 use redis::{Cmd, Value};
 
 use super::{
+    connection::{Line, RetryOnDisconnect},
     error::CommandError,
-    line::{Line, RetryOnDisconnect},
 };
 
 /// A script that runs in the server as one atomic step.

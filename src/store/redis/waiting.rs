@@ -7,8 +7,8 @@ use tokio::time::timeout;
 
 use self::room::Room;
 use super::{
+    connection::{Limits, Link, Source},
     error::CommandError,
-    link::{Limits, Link, Source},
 };
 
 /// The waiters of this process, and the one connection that receives messages for all of them.
@@ -30,7 +30,7 @@ enum Subscriber {
         channels: tokio::sync::Mutex<HashMap<Vec<u8>, u64>>,
     },
     #[cfg(feature = "redis-cluster")]
-    Cluster(Box<super::cluster::Subscriber>),
+    Cluster(Box<super::connection::Subscriber>),
 }
 
 impl Waiting {
@@ -48,7 +48,7 @@ impl Waiting {
     pub(super) fn in_cluster(client: redis::cluster::ClusterClient, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
         let hears = Arc::clone(&room);
-        let ears = Subscriber::Cluster(Box::new(super::cluster::Subscriber::new(client, limits, move |heard| {
+        let ears = Subscriber::Cluster(Box::new(super::connection::Subscriber::new(client, limits, move |heard| {
             hears.hear(&heard);
         })));
         Self { ears, room, limits }

@@ -1,7 +1,7 @@
 //! The parts that a request goes through: the key, the fingerprint by size, answers by size.
 
 // What the crate keeps to itself, built here once more so that it can be measured alone.
-#[path = "../../../../src/extract/structured.rs"]
+#[path = "../../../../src/extract/body/structured.rs"]
 mod structured;
 
 /// What it knows of the crate.

@@ -9,9 +9,8 @@ use tokio::{
 use crate::{
     store::redis::{
         RedisStore,
+        connection::{RetryOnDisconnect, jitter},
         error::CommandError,
-        line::RetryOnDisconnect,
-        link::jitter,
         record::{OWNED, owned_by},
         scripts::WATCH,
     },

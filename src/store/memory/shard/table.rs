@@ -1,0 +1,116 @@
+use hashbrown::HashTable;
+
+use crate::value::State;
+
+use super::{shards::Name, slab::Slab, wheel::Wheel};
+use crate::store::memory::waiters::Waiters;
+
+/// Tables up to this many entries are kept when they are empty.
+const SMALL: usize = 256;
+
+/// A part of the records, with a lock of its own.
+pub(in crate::store::memory) struct Shard {
+    index: HashTable<Place>,
+    pub(in crate::store::memory) slab: Slab,
+    /// Released records have a wheel of their own, which gives the next one to remove if room is short.
+    timers: Wheel,
+    released: Wheel,
+    pub(in crate::store::memory) waiters: Waiters,
+    /// The latest time that any call came with.
+    pub(in crate::store::memory) now: u64,
+    pub(in crate::store::memory) turns: usize,
+}
+
+/// The place of an entry. It includes the hash, so that a growing table reads no entry.
+#[derive(Clone, Copy)]
+struct Place {
+    hash: u32,
+    slot: u32,
+}
+
+impl Shard {
+    pub(in crate::store::memory) fn new() -> Self {
+        Self {
+            index: HashTable::new(),
+            slab: Slab::default(),
+            timers: Wheel::new(),
+            released: Wheel::new(),
+            waiters: Waiters::default(),
+            now: 0,
+            turns: 0,
+        }
+    }
+
+    pub(in crate::store::memory) fn find(&self, name: &Name<'_>) -> Option<u32> {
+        let key = name.key.as_bytes();
+        let is = |place: &Place| place.hash == name.hash && self.slab[place.slot].is(name.namespace, key);
+        self.index.find(spread(name.hash), is).map(|place| place.slot)
+    }
+
+    pub(in crate::store::memory) fn enter_index(&mut self, hash: u32, slot: u32) {
+        self.index.insert_unique(spread(hash), Place { hash, slot }, |place| spread(place.hash));
+    }
+
+    pub(in crate::store::memory) fn leave_index(&mut self, hash: u32, slot: u32) {
+        if let Ok(found) = self.index.find_entry(spread(hash), |place| place.slot == slot) {
+            found.remove();
+        }
+        // Shrinking a table that has entries would move all of them at once, and the call would have to wait for that.
+        if self.index.is_empty() && self.index.capacity() > SMALL {
+            self.index = HashTable::new();
+        }
+    }
+
+    pub(in crate::store::memory) fn schedule(&mut self, slot: u32) {
+        let (wheel, slab) = self.wheel(self.slab[slot].state());
+        wheel.insert(slab, slot);
+    }
+
+    pub(in crate::store::memory) fn unschedule(&mut self, slot: u32) {
+        self.unschedule_from(slot, self.slab[slot].state());
+    }
+
+    /// Moves an entry that was in the state `was` and expired at `ended` to its new wheel and place.
+    pub(in crate::store::memory) fn reschedule(&mut self, slot: u32, was: State, ended: u64) {
+        let entry = &self.slab[slot];
+        let released = [was, entry.state()].contains(&State::Released);
+        // A wheel itself moves an entry that expires later than its place says.
+        if released || entry.expires() < ended {
+            self.unschedule_from(slot, was);
+            self.schedule(slot);
+        }
+    }
+
+    fn unschedule_from(&mut self, slot: u32, state: State) {
+        let (wheel, slab) = self.wheel(state);
+        wheel.remove(slab, slot);
+    }
+
+    fn wheel(&mut self, state: State) -> (&mut Wheel, &mut Slab) {
+        (if state == State::Released { &mut self.released } else { &mut self.timers }, &mut self.slab)
+    }
+
+    pub(in crate::store::memory) fn due(&mut self, now: u64, budget: &mut usize) -> Option<u32> {
+        self.timers.due(&mut self.slab, now, budget).or_else(|| self.released.due(&mut self.slab, now, budget))
+    }
+
+    pub(in crate::store::memory) fn oldest_released(&self) -> Option<u32> {
+        self.released.first()
+    }
+
+    /// Returns how many records are running, including abandoned ones.
+    pub(in crate::store::memory) fn running(&self) -> usize {
+        let entries = (0..self.slab.end()).filter_map(|slot| self.slab.get(slot));
+        entries.filter(|entry| entry.state() == State::Running && entry.expires() > self.now).count()
+    }
+
+    #[cfg(test)]
+    pub(in crate::store::memory) fn index_capacity(&self) -> usize {
+        self.index.capacity()
+    }
+}
+
+/// Spreads a hash, since a table takes the place from its low bits and a tag from its high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}

@@ -1,0 +1,161 @@
+use std::sync::{Arc, MutexGuard};
+
+use tokio::sync::Notify;
+
+use crate::{store::memory::room::Full, value::State};
+
+use super::{
+    Shard,
+    entry::{Entry, Extra},
+    shards::{Memory, Name},
+};
+
+/// A locked shard, and what is to be done once it is unlocked. The order of the fields ensures that the lock is dropped
+/// first.
+pub(in crate::store::memory) struct Turn<'a> {
+    pub(in crate::store::memory) shard: MutexGuard<'a, Shard>,
+    pub(in crate::store::memory) after: After,
+    memory: &'a Memory,
+    pub(in crate::store::memory) now: u64,
+}
+
+/// Waiters to wake, and values to drop whose destructors may be the application's.
+#[derive(Default)]
+pub(in crate::store::memory) struct After {
+    pub(in crate::store::memory) extras: Vec<Extra>,
+    pub(in crate::store::memory) woken: Vec<Arc<Notify>>,
+}
+
+impl Drop for After {
+    fn drop(&mut self) {
+        for notify in &self.woken {
+            notify.notify_waiters();
+        }
+    }
+}
+
+impl<'a> Turn<'a> {
+    pub(in crate::store::memory) fn new(memory: &'a Memory, mut shard: MutexGuard<'a, Shard>, now: u64) -> Self {
+        // Two threads may have read the clock in a different order than they acquired the lock.
+        shard.now = shard.now.max(now);
+        let now = shard.now;
+        Self { shard, after: After::default(), memory, now }
+    }
+
+    pub(in crate::store::memory) fn count(&mut self) -> usize {
+        self.shard.turns = self.shard.turns.wrapping_add(1);
+        self.shard.turns
+    }
+
+    /// Returns the slot of a record, if it exists.
+    pub(in crate::store::memory) fn find(&mut self, name: &Name<'_>) -> Option<u32> {
+        let slot = self.shard.find(name)?;
+        if self.shard.slab[slot].expires() > self.now {
+            return Some(slot);
+        }
+        self.remove(slot);
+        None
+    }
+
+    /// Inserts a record if there is none. A record that has expired already needs no room.
+    pub(in crate::store::memory) fn insert(
+        &mut self,
+        name: &Name<'_>,
+        fill: impl FnOnce(&mut Entry),
+    ) -> Result<(), Full> {
+        let mut entry = Entry::new(name.namespace, name.key, self.now);
+        fill(&mut entry);
+        let stays = entry.expires() > self.now;
+        let taken = if stays { self.memory.room.take(&entry) } else { Ok(()) };
+        if !stays || taken.is_err() {
+            self.after.extras.extend(entry.into_extra());
+            return taken;
+        }
+        let slot = self.shard.slab.insert(entry);
+        self.shard.enter_index(name.hash, slot);
+        self.shard.schedule(slot);
+        Ok(())
+    }
+
+    /// Reserves room for what a record is to grow by.
+    pub(in crate::store::memory) fn grow(&self, growth: usize) -> Result<(), Full> {
+        self.memory.room.grow(growth)
+    }
+
+    /// Reserves room for an existing record to run again, and to grow.
+    pub(in crate::store::memory) fn rerun(&self, slot: u32, growth: usize) -> Result<(), Full> {
+        let (room, entry) = (&self.memory.room, &self.shard.slab[slot]);
+        room.grow(growth)?;
+        if entry.state() == State::Released {
+            room.take_share(entry).inspect_err(|_| room.shrink(growth))?;
+        }
+        Ok(())
+    }
+
+    /// Changes a record, and updates its place and counts. Room for `growth`, the most that it grows by, has to be
+    /// reserved.
+    pub(in crate::store::memory) fn change(
+        &mut self,
+        slot: u32,
+        growth: usize,
+        change: impl FnOnce(&mut Entry) -> Option<Extra>,
+    ) {
+        let entry = &mut self.shard.slab[slot];
+        let (was, claimant, ended) = (entry.weight(), entry.claimant(), entry.expires());
+        self.after.extras.extend(change(entry));
+        let changed = (was.state, claimant) != (entry.state(), entry.claimant());
+        self.memory.room.changed(entry, was, growth);
+        self.shard.reschedule(slot, was.state, ended);
+        if changed {
+            self.wake(slot);
+        }
+        if self.shard.slab[slot].expires() <= self.now {
+            self.remove(slot);
+        }
+    }
+
+    pub(in crate::store::memory) fn remove(&mut self, slot: u32) {
+        self.wake(slot);
+        self.shard.unschedule(slot);
+        let Some(entry) = self.shard.slab.remove(slot) else { return };
+        let hash = self.memory.index_hash(entry.namespace(), entry.key());
+        self.shard.leave_index(hash, slot);
+        self.memory.room.give_back(&entry);
+        self.after.extras.extend(entry.into_extra());
+    }
+
+    /// Removes up to `limit` expired records, visiting no more than `budget`. Returns how many, and whether it is
+    /// certain that no other has expired.
+    pub(in crate::store::memory) fn expire(&mut self, limit: usize, mut budget: usize) -> (usize, bool) {
+        let mut removed = 0;
+        while removed < limit {
+            let Some(slot) = self.shard.due(self.now, &mut budget) else {
+                return (removed, budget > 0);
+            };
+            self.remove(slot);
+            removed += 1;
+        }
+        (removed, false)
+    }
+
+    /// Returns when the released record that would be removed next for room expires.
+    pub(in crate::store::memory) fn oldest_released(&self) -> Option<u64> {
+        Some(self.shard.slab[self.shard.oldest_released()?].expires())
+    }
+
+    pub(in crate::store::memory) fn drop_released(&mut self) -> bool {
+        let oldest = self.shard.oldest_released();
+        if let Some(slot) = oldest {
+            self.remove(slot);
+        }
+        oldest.is_some()
+    }
+
+    fn wake(&mut self, slot: u32) {
+        if self.shard.slab[slot].is_waited_for() {
+            self.shard.slab[slot].set_waited_for(false);
+            let notify = self.shard.waiters.take(slot);
+            self.after.woken.extend(notify);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+mod driver;
+mod subscriber;
+
+use std::sync::Arc;
+
+use redis::{
+    Arg, Cmd, Pipeline, RedisError, Value,
+    aio::ConnectionLike,
+    cluster::ClusterClient,
+    cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
+};
+
+pub(in crate::store::redis) use self::subscriber::Subscriber;
+
+use self::driver::Driver;
+use super::{
+    line::{Node, said},
+    link::Limits,
+};
+use crate::store::redis::error::CommandError;
+
+/// The servers of a cluster. The driver knows which of them has a key, follows keys that move, and reconnects.
+pub(in crate::store::redis) struct Cluster(Arc<Driver>);
+
+impl Cluster {
+    pub(in crate::store::redis) async fn connect(client: ClusterClient, limits: Limits) -> Result<Self, CommandError> {
+        Driver::start(client, limits).await.map(Self)
+    }
+
+    pub(in crate::store::redis) async fn command(&self, command: &Cmd) -> Result<Value, CommandError> {
+        let (mut connection, live) = self.0.live();
+        settled(self.0.answered(name(command), live, connection.req_packed_command(command)).await)
+    }
+
+    /// Sends commands in one batch. All of them go to the server that has the first key.
+    pub(in crate::store::redis) async fn pipeline(
+        &self,
+        pipeline: &Pipeline,
+        skip: usize,
+        keep: usize,
+    ) -> Result<Vec<Value>, CommandError> {
+        let (mut connection, live) = self.0.live();
+        // The caller may still send the commands one by one, so the error is returned as it is.
+        let name = pipeline.cmd_iter().next().and_then(name);
+        self.0.answered(name, live, connection.req_packed_commands(pipeline, skip, keep)).await
+    }
+
+    pub(in crate::store::redis) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, CommandError> {
+        let (mut connection, live) = self.0.live();
+        let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(at(node)));
+        settled(self.0.answered(None, live, answer).await)
+    }
+
+    pub(in crate::store::redis) async fn pipeline_at(
+        &self,
+        node: &Node,
+        pipeline: &Pipeline,
+    ) -> Result<Vec<Value>, CommandError> {
+        let (mut connection, live) = self.0.live();
+        let answers = connection.route_pipeline(pipeline.clone(), 0, pipeline.len(), at(node));
+        settled(self.0.answered(None, live, answers).await)
+    }
+
+    /// Returns the servers that have slots, in the order of their addresses.
+    pub(in crate::store::redis) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
+        let mut command = redis::cmd("CLUSTER");
+        command.arg("SLOTS");
+        let (mut connection, live) = self.0.live();
+        let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
+        let answer = settled(self.0.answered(None, live, connection.route_command(command, anywhere)).await)?;
+        let Value::Array(ranges) = said(answer)? else { return Err(CommandError::Odd) };
+        let mut masters: Vec<_> = ranges.iter().map(master).collect();
+        masters.sort_unstable();
+        masters.dedup();
+        if masters.is_empty() || masters.contains(&None) { Err(CommandError::Odd) } else { Ok(masters) }
+    }
+}
+
+/// Returns the first name that a command is on.
+fn name(command: &Cmd) -> Option<&[u8]> {
+    let mut words = command.args_iter().map(|word| match word {
+        Arg::Simple(word) => Some(word),
+        _ => None,
+    });
+    // The script comes first, then the number of names.
+    let before = if words.next()??.starts_with(b"EVAL") { 2 } else { 0 };
+    words.nth(before)?
+}
+
+/// Returns the first server of a range of slots.
+fn master(range: &Value) -> Option<Node> {
+    let Value::Array(range) = range else { return None };
+    let [_, _, Value::Array(master), ..] = &**range else { return None };
+    let [Value::BulkString(host), Value::Int(port), ..] = &**master else { return None };
+    Some((String::from_utf8(host.clone()).ok()?, u16::try_from(*port).ok()?))
+}
+
+fn at((host, port): &Node) -> SingleNodeRoutingInfo {
+    SingleNodeRoutingInfo::ByAddress { host: host.clone(), port: *port }
+}
+
+/// Maps the error if the driver has followed a moving key as often as it may; that is temporary.
+fn settled<T>(answer: Result<T, CommandError>) -> Result<T, CommandError> {
+    answer.map_err(|trouble| match trouble {
+        CommandError::Failed(error) if is_moving(&error) => CommandError::Moving(error),
+        other => other,
+    })
+}
+
+fn is_moving(error: &RedisError) -> bool {
+    matches!(error.code(), Some("MOVED" | "ASK" | "TRYAGAIN"))
+}

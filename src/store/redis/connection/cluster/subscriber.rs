@@ -1,0 +1,89 @@
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use redis::{
+    PushInfo,
+    aio::SendError,
+    cluster::{ClusterClient, ClusterConfig},
+    cluster_async::ClusterConnection,
+};
+use tokio::time::timeout;
+
+use super::driver::{config, connect};
+use crate::store::redis::{
+    connection::{line::lent, link::Limits},
+    error::CommandError,
+};
+
+/// Receives what is published in the slots of a cluster, on connections of its own.
+pub(in crate::store::redis) struct Subscriber {
+    client: ClusterClient,
+    config: ClusterConfig,
+    limits: Limits,
+    heard: tokio::sync::Mutex<Option<Heard>>,
+}
+
+/// Connections, and the channels that were subscribed to on them.
+#[derive(Clone)]
+struct Heard {
+    connection: ClusterConnection,
+    channels: Arc<Mutex<HashSet<Vec<u8>>>>,
+}
+
+impl Heard {
+    fn channels(&self) -> MutexGuard<'_, HashSet<Vec<u8>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscriber {
+    pub(in crate::store::redis) fn new(
+        client: ClusterClient,
+        limits: Limits,
+        hear: impl Fn(PushInfo) + Send + Sync + 'static,
+    ) -> Self {
+        let hear = Arc::new(hear);
+        let config = config(limits).set_push_sender(move |heard: PushInfo| {
+            hear(heard);
+            Ok::<_, SendError>(())
+        });
+        Self { client, config, limits, heard: tokio::sync::Mutex::default() }
+    }
+
+    /// Subscribes to a channel once; the driver subscribes again if a connection breaks or the slot moves.
+    ///
+    /// A caller does not wait for a server of another caller's channel, and no message is lost if a caller gives up.
+    pub(in crate::store::redis) async fn listen(&self, channel: &[u8]) -> Result<(), CommandError> {
+        let mut heard = self.connected().await?;
+        if heard.channels().contains(channel) {
+            return Ok(());
+        }
+        let subscribed = lent(timeout(self.limits.command, heard.connection.ssubscribe(channel)).await);
+        match subscribed {
+            Ok(()) => drop(heard.channels().insert(channel.to_owned())),
+            // A slow server proves nothing about the connections to the others.
+            Err(CommandError::NoAnswer) => {}
+            Err(_) => self.give_up(&heard).await,
+        }
+        subscribed
+    }
+
+    async fn connected(&self) -> Result<Heard, CommandError> {
+        let mut heard = self.heard.lock().await;
+        if let Some(heard) = &*heard {
+            return Ok(heard.clone());
+        }
+        let connection = connect(&self.client, self.config.clone(), self.limits).await?;
+        Ok(heard.insert(Heard { connection, channels: Arc::default() }).clone())
+    }
+
+    /// Gives the connections up, so that the next waiter opens others.
+    async fn give_up(&self, failed: &Heard) {
+        let mut heard = self.heard.lock().await;
+        if heard.as_ref().is_some_and(|heard| Arc::ptr_eq(&heard.channels, &failed.channels)) {
+            *heard = None;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+use std::{sync::Arc, time::Duration};
+
+use redis::{Client, Cmd, ConnectionInfo, Pipeline, ProtocolVersion, RedisError, Value, aio::ConnectionLike};
+use tokio::time::timeout;
+
+use super::link::Link;
+use crate::store::redis::error::CommandError;
+
+/// Whether a command is sent once more if the connection breaks while it is under way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store::redis) enum RetryOnDisconnect {
+    /// It is sent again: a repetition has no further effect, since the claimant is recognised.
+    Yes,
+    /// It is not sent again.
+    No,
+}
+
+/// A server of a cluster: its host and its port.
+pub(in crate::store::redis) type Node = (String, u16);
+
+/// The connection to the server or the servers.
+pub(in crate::store::redis) enum Line {
+    /// A connection of the store's own.
+    Own(Arc<Link>),
+    /// A connection that the application provides and maintains.
+    Lent(Box<dyn Lend>, Duration),
+    /// Connections to the servers of a cluster, each of which has some of the records.
+    #[cfg(feature = "redis-cluster")]
+    Cluster(super::cluster::Cluster),
+}
+
+/// A connection of the application's that can be cloned.
+pub(in crate::store::redis) trait Lend: Send + Sync {
+    fn lend(&self) -> Box<dyn ConnectionLike + Send>;
+}
+
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> Lend for C {
+    fn lend(&self) -> Box<dyn ConnectionLike + Send> {
+        Box::new(self.clone())
+    }
+}
+
+impl Line {
+    pub(in crate::store::redis) fn is_cluster(&self) -> bool {
+        match self {
+            Self::Own(_) | Self::Lent(..) => false,
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(_) => true,
+        }
+    }
+
+    /// Returns whether sentinels determine its server.
+    pub(in crate::store::redis) fn is_watched(&self) -> bool {
+        matches!(self, Self::Own(link) if link.is_watched())
+    }
+
+    /// Returns the servers that hold the records; `None` is a single server.
+    #[cfg_attr(not(feature = "redis-cluster"), expect(clippy::unused_async, reason = "a cluster is asked"))]
+    pub(in crate::store::redis) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
+        match self {
+            Self::Own(_) | Self::Lent(..) => Ok(vec![None]),
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(cluster) => cluster.masters().await,
+        }
+    }
+
+    /// Sends a command that reads, to one of the masters.
+    pub(in crate::store::redis) async fn command_at(
+        &self,
+        node: Option<&Node>,
+        command: &Cmd,
+    ) -> Result<Value, CommandError> {
+        match (self, node) {
+            #[cfg(feature = "redis-cluster")]
+            (Self::Cluster(cluster), Some(node)) => said(cluster.command_at(node, command).await?),
+            _ => self.command(command, RetryOnDisconnect::Yes).await,
+        }
+    }
+
+    /// Sends commands that read, to one of the masters, in one batch.
+    pub(in crate::store::redis) async fn pipeline_at(
+        &self,
+        node: Option<&Node>,
+        pipeline: &Pipeline,
+    ) -> Result<Vec<Value>, CommandError> {
+        match (self, node) {
+            #[cfg(feature = "redis-cluster")]
+            (Self::Cluster(cluster), Some(node)) => cluster.pipeline_at(node, pipeline).await,
+            _ => self.pipeline(pipeline, RetryOnDisconnect::Yes).await,
+        }
+    }
+
+    pub(in crate::store::redis) async fn command(
+        &self,
+        command: &Cmd,
+        again: RetryOnDisconnect,
+    ) -> Result<Value, CommandError> {
+        match self.command_once(command).await {
+            Err(first) if again == RetryOnDisconnect::Yes && first.is_cut() => {
+                self.command_once(command).await.map_err(|second| second.after(first))
+            }
+            answer => answer,
+        }
+    }
+
+    /// Sends commands in one batch. Each has an answer, which may be an error of the server's.
+    pub(in crate::store::redis) async fn pipeline(
+        &self,
+        pipeline: &Pipeline,
+        again: RetryOnDisconnect,
+    ) -> Result<Vec<Value>, CommandError> {
+        match self.pipeline_once(pipeline).await {
+            Err(first) if again == RetryOnDisconnect::Yes && first.is_cut() => {
+                self.pipeline_once(pipeline).await.map_err(|second| second.after(first))
+            }
+            // A key that is moving to another server can be queried there only by one command at a time.
+            Err(first) if again == RetryOnDisconnect::Yes && self.is_cluster() && first.is_elsewhere() => {
+                let mut answers = Vec::with_capacity(pipeline.len());
+                for command in pipeline.cmd_iter() {
+                    let answer = self.command(command, again).await;
+                    answers.push(answer.map_err(|second| second.after(first.clone()))?);
+                }
+                Ok(answers)
+            }
+            answers => answers,
+        }
+    }
+
+    async fn command_once(&self, command: &Cmd) -> Result<Value, CommandError> {
+        let value = match self {
+            Self::Own(link) => link.command(command).await,
+            Self::Lent(connection, limit) => {
+                let mut connection = connection.lend();
+                lent(timeout(*limit, connection.req_packed_command(command)).await)
+            }
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(cluster) => cluster.command(command).await,
+        };
+        said(value?)
+    }
+
+    async fn pipeline_once(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
+        let (skip, keep) = if pipeline.is_transaction() { (pipeline.len() + 1, 1) } else { (0, pipeline.len()) };
+        let mut values = match self {
+            Self::Own(link) => link.pipeline(pipeline, skip, keep).await?,
+            Self::Lent(connection, limit) => {
+                let mut connection = connection.lend();
+                lent(timeout(*limit, connection.req_packed_commands(pipeline, skip, keep)).await)?
+            }
+            #[cfg(feature = "redis-cluster")]
+            Self::Cluster(cluster) => cluster.pipeline(pipeline, skip, keep).await?,
+        };
+        if !pipeline.is_transaction() {
+            return Ok(values);
+        }
+        match values.pop().map(said) {
+            Some(Ok(Value::Array(values))) => Ok(values),
+            Some(Err(trouble)) => Err(trouble),
+            _ => Err(CommandError::Odd),
+        }
+    }
+}
+
+pub(in crate::store::redis) fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, CommandError> {
+    answer.map_or(Err(CommandError::NoAnswer), |answer| answer.map_err(CommandError::Failed))
+}
+
+/// Returns the server's answer, unless it is an error.
+pub(in crate::store::redis) fn said(value: Value) -> Result<Value, CommandError> {
+    match value {
+        Value::ServerError(error) => Err(CommandError::Failed(error.into())),
+        value => Ok(value),
+    }
+}
+
+/// Returns the client of a connection that receives messages beside answers, which needs the third version of the
+/// protocol.
+pub(in crate::store::redis) fn hearing(info: &ConnectionInfo) -> Result<Client, RedisError> {
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    Client::open(info.clone().set_redis_settings(settings))
+}

@@ -1,0 +1,194 @@
+mod confirm;
+mod dial;
+mod source;
+
+use std::{
+    future::Future,
+    sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
+    time::Duration,
+};
+
+use redis::{
+    Cmd, Pipeline, PushInfo, RedisError, Value,
+    aio::{ConnectionLike, MultiplexedConnection},
+};
+use tokio::{
+    sync::{Mutex, Notify},
+    time::{Instant, timeout},
+};
+
+use crate::{store::redis::error::CommandError, value::Claimant};
+
+pub(in crate::store::redis) use self::source::Source;
+
+use self::{
+    confirm::Heard,
+    dial::{Dial, LONGEST_PAUSE},
+};
+use super::silence::Answers;
+
+/// How long a connection to a server that accepts no writes is kept at least.
+const REPLICA: Duration = Duration::from_secs(1);
+
+/// The time limits.
+#[derive(Clone, Copy)]
+pub(in crate::store::redis) struct Limits {
+    pub(in crate::store::redis) connect: Duration,
+    pub(in crate::store::redis) command: Duration,
+}
+
+/// One connection that all callers share, reopened if it breaks.
+///
+/// It is opened when a caller needs it, and callers that come meanwhile wait for the result. So a caller knows whether
+/// its command was sent, and an unavailable server is tried no more often than the pauses allow.
+///
+/// A connection on which nothing is answered for a quarter of a second, whatever the limits are, is suspected to be
+/// dead. Another one is then opened in parallel, and replaces it if there is still no answer.
+pub(in crate::store::redis) struct Link {
+    source: Source,
+    /// Receives pushed messages.
+    hear: Option<Arc<dyn Fn(PushInfo) + Send + Sync>>,
+    limits: Limits,
+    live: RwLock<Option<Live>>,
+    /// Notified when there is a new connection.
+    renewed: Notify,
+    /// How often connecting was tried, and how many attempts that took.
+    tries: AtomicU64,
+    attempts: AtomicU64,
+    dial: Arc<Mutex<Dial>>,
+    answers: Answers,
+    heard: Heard,
+}
+
+#[derive(Clone)]
+pub(in crate::store::redis) struct Live {
+    pub(in crate::store::redis) connection: MultiplexedConnection,
+    /// The number of this connection.
+    pub(in crate::store::redis) number: u64,
+    /// The address of its server.
+    address: Arc<str>,
+    since: Instant,
+}
+
+impl Link {
+    pub(in crate::store::redis) fn new(source: Source, limits: Limits) -> Self {
+        Self {
+            source,
+            hear: None,
+            limits,
+            live: RwLock::default(),
+            renewed: Notify::new(),
+            tries: AtomicU64::new(0),
+            attempts: AtomicU64::new(0),
+            dial: Arc::default(),
+            answers: Answers::default(),
+            heard: Heard::never(),
+        }
+    }
+
+    /// Sets the receiver of messages.
+    pub(in crate::store::redis) fn heard_by(self, hear: impl Fn(PushInfo) + Send + Sync + 'static) -> Self {
+        Self { hear: Some(Arc::new(hear)), ..self }
+    }
+
+    /// Returns whether sentinels determine its server.
+    pub(in crate::store::redis) fn is_watched(&self) -> bool {
+        self.source.is_watched()
+    }
+
+    pub(in crate::store::redis) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, CommandError> {
+        let Live { mut connection, number, since, .. } = self.confirmed().await?;
+        let answer = self.answered(number, connection.req_packed_command(command)).await;
+        if answer.as_ref().map_or_else(CommandError::is_read_only, is_read_only) {
+            self.look_elsewhere(number, since);
+        }
+        answer
+    }
+
+    pub(in crate::store::redis) async fn pipeline(
+        self: &Arc<Self>,
+        pipeline: &Pipeline,
+        skip: usize,
+        keep: usize,
+    ) -> Result<Vec<Value>, CommandError> {
+        let Live { mut connection, number, since, .. } = self.confirmed().await?;
+        let answers = self.answered(number, connection.req_packed_commands(pipeline, skip, keep)).await;
+        if answers.as_ref().map_or_else(CommandError::is_read_only, |answers| answers.iter().any(is_read_only)) {
+            self.look_elsewhere(number, since);
+        }
+        answers
+    }
+
+    /// Gives up the connection to a server that accepts no writes: it may have been the master, and another one may be
+    /// by now. If the application uses a replica on purpose, not every refusal leads to a new connection.
+    fn look_elsewhere(&self, number: u64, since: Instant) {
+        if since.elapsed() >= REPLICA {
+            self.give_up(number);
+        }
+    }
+
+    /// Returns the connection, opened if there is none.
+    pub(in crate::store::redis) async fn connected(self: &Arc<Self>) -> Result<Live, CommandError> {
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        let limit = self.limits.connect.saturating_add(LONGEST_PAUSE);
+        timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(CommandError::NoConnection))
+    }
+
+    /// Gives up the connection of this number, so that the next command opens another.
+    pub(in crate::store::redis) fn give_up(&self, number: u64) {
+        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        if live.as_ref().is_some_and(|live| live.number == number) {
+            *live = None;
+        }
+    }
+
+    fn live(&self) -> Option<Live> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn use_from_now_on(&self, live: Live) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        self.renewed.notify_waiters();
+    }
+
+    /// Resolves once there is another connection than the one of this number.
+    async fn replaced(&self, number: u64) {
+        loop {
+            let renewed = self.renewed.notified();
+            if self.live().is_some_and(|live| live.number != number) {
+                return;
+            }
+            renewed.await;
+        }
+    }
+
+    /// Waits for an answer. The connection is given up if it breaks, or if nothing at all is answered on it meanwhile.
+    async fn answered<T>(
+        self: &Arc<Self>,
+        number: u64,
+        answer: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, CommandError> {
+        let before = self.answers.count();
+        let answer =
+            self.answers.wait(self.limits.command, answer, self.replaced(number), || self.suspect(number)).await;
+        match &answer {
+            Ok(_) if self.source.is_watched() => self.heard.now(),
+            Err(CommandError::NoAnswer) if self.answers.count() != before => {}
+            Err(trouble) if trouble.is_cut() || matches!(trouble, CommandError::NoAnswer) => self.give_up(number),
+            _ => {}
+        }
+        answer
+    }
+}
+
+fn is_read_only(answer: &Value) -> bool {
+    matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
+}
+
+/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
+pub(in crate::store::redis) fn jitter(time: Duration) -> Duration {
+    let [random, ..] = Claimant::random().to_bytes();
+    time / 2 + time * u32::from(random) / 512
+}

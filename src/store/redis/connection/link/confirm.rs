@@ -1,0 +1,69 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
+
+use super::{Link, Live};
+use crate::store::redis::error::CommandError;
+
+/// After this long without an answer, another server may be the master, and the former one may be back without knowing
+/// that.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// The time at which a server that sentinels monitor was last known to be the master.
+pub(in crate::store::redis) struct Heard {
+    began: Instant,
+    /// Milliseconds after `began`.
+    last: AtomicU64,
+    asking: Mutex<()>,
+}
+
+impl Heard {
+    pub(in crate::store::redis) fn never() -> Self {
+        Self { began: Instant::now(), last: AtomicU64::new(0), asking: Mutex::new(()) }
+    }
+
+    pub(in crate::store::redis) fn now(&self) {
+        self.last.store(self.elapsed(), Relaxed);
+    }
+
+    fn is_long_ago(&self) -> bool {
+        u128::from(self.elapsed().saturating_sub(self.last.load(Relaxed))) >= SILENCE.as_millis()
+    }
+
+    fn elapsed(&self) -> u64 {
+        self.began.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
+    }
+}
+
+impl Link {
+    /// Returns the connection. If nothing was answered on it for a second, the sentinels are queried first.
+    pub(in crate::store::redis) async fn confirmed(self: &Arc<Self>) -> Result<Live, CommandError> {
+        if self.source.is_watched() && self.heard.is_long_ago() {
+            Box::pin(self.confirm()).await;
+        }
+        self.connected().await
+    }
+
+    /// Queries the sentinels, once for all callers. If they do not answer, nothing changes: the master may be reachable
+    /// although they are not.
+    async fn confirm(self: &Arc<Self>) {
+        let _asking = self.heard.asking.lock().await;
+        let Some(live) = self.live().filter(|_| self.heard.is_long_ago()) else { return };
+        let named = timeout(self.limits.connect, self.source.address()).await;
+        if let Ok(Ok(Some(address))) = named
+            && address != live.address
+        {
+            self.give_up(live.number);
+        }
+        self.heard.now();
+    }
+}

@@ -1,0 +1,151 @@
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, aio::SendError};
+use tokio::{
+    runtime::Handle,
+    sync::OwnedMutexGuard,
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
+};
+
+use super::{Link, Live, jitter};
+use crate::store::redis::error::CommandError;
+
+/// The pause after a first failed try to connect; it doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(25);
+pub(in crate::store::redis) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// After this long, another attempt begins in parallel with one that has not ended: that one may never end, although
+/// the server or its replacement is available.
+const BESIDE: Duration = Duration::from_millis(500);
+
+/// A server that was suspended answers on the old connection before it does on a new one; this is how long that answer
+/// may take to arrive.
+const HEARD: Duration = Duration::from_millis(10);
+
+/// The results of the last tries to connect.
+#[derive(Default)]
+pub(in crate::store::redis) struct Dial {
+    failures: u32,
+    not_before: Option<Instant>,
+    error: Option<RedisError>,
+}
+
+impl Link {
+    pub(in crate::store::redis) async fn connect(self: &Arc<Self>) -> Result<Live, CommandError> {
+        let before = self.tries.load(Relaxed);
+        let dial = Arc::clone(&self.dial).lock_owned().await;
+        if let Some(live) = self.live() {
+            return Ok(live);
+        }
+        if self.tries.load(Relaxed) > before
+            && let Some(error) = dial.error.clone()
+        {
+            return Err(CommandError::Unsent(error));
+        }
+        // A task of its own goes on if its caller gives up: otherwise callers with short limits might never get a
+        // connection.
+        match tokio::spawn(Arc::clone(self).begin(dial)).await {
+            Ok(connected) => connected.map_err(CommandError::Unsent),
+            Err(_) => Err(CommandError::NoConnection),
+        }
+    }
+
+    async fn begin(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>) -> Result<Live, RedisError> {
+        let live = self.dial(&mut dial).await?;
+        self.use_from_now_on(live.clone());
+        Ok(live)
+    }
+
+    /// Opens another connection in parallel with the one of this number, on which nothing is answered, unless that is
+    /// under way.
+    pub(in crate::store::redis) fn suspect(self: &Arc<Self>, number: u64) {
+        if self.live().is_none_or(|live| live.number != number) {
+            return;
+        }
+        let (Ok(runtime), Ok(dial)) = (Handle::try_current(), Arc::clone(&self.dial).try_lock_owned()) else { return };
+        let heard = self.answers.count();
+        runtime.spawn(Arc::clone(self).replace(dial, heard));
+    }
+
+    async fn replace(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>, heard: u64) {
+        let Ok(live) = self.dial(&mut dial).await else { return };
+        sleep(HEARD).await;
+        if self.answers.count() == heard || self.live().is_none() {
+            self.use_from_now_on(live);
+        }
+    }
+
+    async fn dial(self: &Arc<Self>, dial: &mut Dial) -> Result<Live, RedisError> {
+        if let Some(moment) = dial.not_before {
+            sleep_until(moment).await;
+        }
+        // With sentinels several connections are needed; each has the same limit.
+        let limit = self.limits.connect.saturating_mul(3);
+        let connected = timeout(limit, self.attempts()).await.unwrap_or_else(|_| Err(late()));
+        self.tries.fetch_add(1, Relaxed);
+        match &connected {
+            Ok(_) => *dial = Dial::default(),
+            Err(error) => {
+                let pause = PAUSE.saturating_mul(1 << dial.failures.min(5)).min(LONGEST_PAUSE);
+                dial.failures += 1;
+                dial.not_before = Some(Instant::now() + jitter(pause));
+                dial.error = Some(error.clone());
+            }
+        }
+        connected
+    }
+
+    /// Returns the first connection that succeeds; fails if every attempt has failed.
+    async fn attempts(self: &Arc<Self>) -> Result<Live, RedisError> {
+        let (mut attempts, mut failed) = (JoinSet::new(), late());
+        loop {
+            attempts.spawn(Arc::clone(self).attempt());
+            let beside = Instant::now() + BESIDE;
+            while let Ok(ended) = timeout_at(beside, attempts.join_next()).await {
+                match ended {
+                    Some(Ok(Ok(live))) => return Ok(live),
+                    Some(Ok(Err(error))) => failed = error,
+                    Some(Err(_)) => {}
+                    None => return Err(failed),
+                }
+            }
+        }
+    }
+
+    async fn attempt(self: Arc<Self>) -> Result<Live, RedisError> {
+        let number = self.attempts.fetch_add(1, Relaxed);
+        let (connection, address) = self.source.connect(&self.config(number)).await?;
+        Ok(Live { connection, number, address, since: Instant::now() })
+    }
+
+    /// Returns a configuration in which a closed connection, even an unused one, gives itself up. Only the third
+    /// version of the protocol notices that; otherwise the next command does.
+    fn config(self: &Arc<Self>, number: u64) -> AsyncConnectionConfig {
+        // The link enforces the limit for an answer, since it knows what was sent.
+        let config =
+            AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(self.limits.connect));
+        if !self.source.tells() {
+            return config;
+        }
+        let (link, hear) = (Arc::downgrade(self), self.hear.clone());
+        config.set_push_sender(move |heard: PushInfo| {
+            if heard.kind == PushKind::Disconnection
+                && let Some(link) = link.upgrade()
+            {
+                link.give_up(number);
+            }
+            if let Some(hear) = &hear {
+                hear(heard);
+            }
+            Ok::<_, SendError>(())
+        })
+    }
+}
+
+fn late() -> RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
+}

@@ -1,0 +1,189 @@
+use std::{sync::Arc, time::Duration};
+
+use redis::Value;
+use tokio::time::sleep;
+
+use crate::{
+    store::redis::{Shared, error::CommandError},
+    value::{StoreError, StoreErrorKind},
+};
+
+use super::{
+    line::{Line, Node},
+    link::jitter,
+};
+
+const OLDEST: (u32, u32) = (7, 0);
+
+/// How often a server is checked for settings with which it may lose records.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// What a server reports about itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Server {
+    version: Option<(u32, u32)>,
+    cluster: bool,
+    replica: bool,
+    policy: Option<String>,
+    /// It accepts no writes while too few replicas follow.
+    guarded: bool,
+}
+
+/// The reasons why servers may lose records, or accept none.
+#[derive(Default)]
+pub(in crate::store::redis) struct Concerns {
+    /// The policy that evicts.
+    evicts: Option<String>,
+    /// Another server may become the master while this one goes on.
+    unguarded: bool,
+    replica: bool,
+}
+
+/// Refuses servers that the store cannot work with, and warns of those that may lose records. Returns `None` if they do
+/// not report their settings.
+pub(in crate::store::redis) async fn check(line: &Line) -> Result<Option<Concerns>, StoreError> {
+    let mut concerns = Concerns::default();
+    for node in line.masters().await? {
+        let Some(server) = ask(line, node.as_ref()).await? else {
+            warn_of("the user of Redis may not ask `INFO`: version and eviction policy of the server are not checked");
+            return Ok(None);
+        };
+        server.refuse(line.is_cluster())?;
+        concerns.add(server, line.is_watched());
+    }
+    concerns.tell(&Concerns::default());
+    Ok(Some(concerns))
+}
+
+/// Warns of later changes, as long as the store exists: settings may be changed, and a restarted server may have lost
+/// them.
+pub(in crate::store::redis) fn look_after(shared: &Arc<Shared>, mut told: Concerns) {
+    let shared = Arc::downgrade(shared);
+    tokio::spawn(async move {
+        loop {
+            sleep(jitter(AGAIN)).await;
+            let Some(shared) = shared.upgrade() else { return };
+            // Unavailable servers are checked the next time.
+            if let Ok(Some(concerns)) = look(&shared.line).await {
+                concerns.tell(&told);
+                told = concerns;
+            }
+        }
+    });
+}
+
+async fn look(line: &Line) -> Result<Option<Concerns>, CommandError> {
+    let mut concerns = Concerns::default();
+    for node in line.masters().await? {
+        let Some(server) = ask(line, node.as_ref()).await? else { return Ok(None) };
+        concerns.add(server, line.is_watched());
+    }
+    Ok(Some(concerns))
+}
+
+async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, CommandError> {
+    match line.command_at(node, &redis::cmd("INFO")).await {
+        Ok(Value::BulkString(text)) => Ok(Some(Server::read(&String::from_utf8_lossy(&text)))),
+        Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => Ok(Some(Server::read(&text))),
+        Ok(_) => Err(CommandError::Odd),
+        Err(trouble) if trouble.is_forbidden() => Ok(None),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+impl Concerns {
+    fn add(&mut self, server: Server, watched: bool) {
+        self.unguarded |= watched && !server.guarded && !server.replica;
+        self.replica |= server.replica;
+        self.evicts = self.evicts.take().or(server.policy.filter(|policy| policy != "noeviction"));
+    }
+
+    /// Warns of new concerns.
+    fn tell(&self, before: &Self) {
+        if let (Some(policy), None) = (&self.evicts, &before.evicts) {
+            warn_of(&format!(
+                "Redis may drop records before their time: its `maxmemory-policy` is `{policy}`, and only `noeviction` is safe"
+            ));
+        }
+        if self.unguarded && !before.unguarded {
+            warn_of(
+                "this Redis master goes on taking writes after the sentinels have put another in its place, even if it only \
+                 stood still for a while: set `min-replicas-to-write 1` and give it two replicas",
+            );
+        }
+        if self.replica && !before.replica {
+            warn_of("this Redis server is a replica: kept answers are replayed, nothing new can be claimed");
+        }
+    }
+}
+
+impl Server {
+    fn read(info: &str) -> Self {
+        let field = |name| info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'));
+        let version = field("redis_version").and_then(|version| {
+            let mut numbers = version.split('.').map(str::parse);
+            Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+        });
+        Self {
+            version,
+            cluster: field("cluster_enabled") == Some("1"),
+            replica: field("role") == Some("slave"),
+            policy: field("maxmemory_policy").map(Into::into),
+            // The field exists only if both settings of `min-replicas` are set.
+            guarded: field("min_slaves_good_slaves").is_some(),
+        }
+    }
+
+    fn refuse(&self, clustered: bool) -> Result<(), StoreError> {
+        let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
+        match self.version {
+            Some(version) if version < OLDEST => {
+                let ((major, minor), (least, _)) = (version, OLDEST);
+                refuse(format!("the server is Redis {major}.{minor}, and {least}.0 is the oldest that will do"))
+            }
+            _ if self.cluster && !clustered => refuse("the server is one of a cluster, which takes a URL of `redis-cluster://` and the feature `redis-cluster`".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn warn_of(what: &str) {
+    tracing::warn!("{what}");
+}
+
+#[cfg(not(feature = "tracing"))]
+fn warn_of(_: &str) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(version: &str) -> Server {
+        Server::read(&format!("# Server\r\nredis_version:{version}\r\nos:Linux\r\n"))
+    }
+
+    #[test]
+    fn old_servers_and_those_of_a_cluster_are_refused() {
+        for version in ["6.2.14", "6.0.0", "2.8.24"] {
+            let error = server(version).refuse(false).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+            assert!(error.to_string().contains("7.0"), "{error}");
+        }
+        for version in ["7.0.15", "7.2.4", "8.4.0", "10.0.0", "unknown"] {
+            assert!(server(version).refuse(false).is_ok(), "{version}");
+        }
+        let one_of_many = Server { cluster: true, ..server("7.0.15") };
+        assert!(one_of_many.refuse(false).is_err() && one_of_many.refuse(true).is_ok());
+    }
+
+    #[test]
+    fn what_a_server_says_is_read() {
+        let info = "redis_version:7.0.15\r\nmaxmemory_policy:allkeys-lru\r\nrole:slave\r\ncluster_enabled:0\r\n";
+        let policy = Some("allkeys-lru".into());
+        assert_eq!(
+            Server::read(info),
+            Server { version: Some((7, 0)), cluster: false, replica: true, policy, guarded: false }
+        );
+    }
+}
