@@ -221,7 +221,7 @@ async fn authentication_inside_the_layer_of_tokens() {
 #[tokio::test]
 async fn what_nobody_can_see_is_in_the_guide() {
     let guide = include_str!("../../docs/mistakes.md");
-    let (unseen, _) = guide.split_once("# What is told").unwrap();
+    let (unseen, _) = guide.split_once("# What is reported").unwrap();
     let runs = Counter::default();
     let handler = |runs: &Counter| {
         let runs = runs.clone();

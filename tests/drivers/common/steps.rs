@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tower_idempotency::{RecordKey, sql::{SqlDatabase, SqlStatement, SqlStore}, store::{Claim, Claimed, Settlement, State, Store, StoreAdmin}};
+use tower_idempotency::{
+    RecordKey,
+    sql::{SqlDatabase, SqlStatement, SqlStore},
+    store::{Claim, Claimed, Settlement, State, Store, StoreAdmin},
+};
 
 const STEP: &str = "DIES_AFTER";
 const MODE: &str = "MODE";

@@ -10,7 +10,10 @@ mod steps;
 use diesel::{Connection as _, RunQueryDsl, sql_query, sql_types};
 use sqlx::{Connection, Executor};
 use tokio_postgres::{NoTls, types::ToSql};
-use tower_idempotency::{PostgresStore, sql::{SqlStatement, SqlValue}};
+use tower_idempotency::{
+    PostgresStore,
+    sql::{SqlStatement, SqlValue},
+};
 
 use self::{
     server::Server,

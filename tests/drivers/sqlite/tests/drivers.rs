@@ -8,7 +8,10 @@ mod steps;
 use std::time::Duration;
 
 use rusqlite::{ToSql, params_from_iter};
-use tower_idempotency::{SqliteStore, sql::{SqlStatement, SqlValue}};
+use tower_idempotency::{
+    SqliteStore,
+    sql::{SqlStatement, SqlValue},
+};
 
 use self::{
     folder::Folder,
