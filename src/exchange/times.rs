@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{HeaderName, HeaderValue};
 
 use super::Exchange;
+use crate::value::millis;
 
 /// When a request ended, and how long its answer is kept, if that is known.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +46,6 @@ impl Times {
     pub(super) fn expires(self) -> Option<SystemTime> {
         time(self.completed)?.checked_add(Duration::from_millis(Some(self.retention).filter(|&millis| millis > 0)?))
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn time(millis: u64) -> Option<SystemTime> {

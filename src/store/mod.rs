@@ -14,8 +14,10 @@ mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
 mod shared;
+mod slot;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod sql;
+pub(crate) mod support;
 mod transaction;
 
 use std::time::Duration;
@@ -47,7 +49,7 @@ pub use self::sql::{
 };
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
-    Settlement, State, TraceContext, Verdict, judge,
+    Settlement, State, StoredRecord, TraceContext, Verdict, judge,
 };
 
 pub use self::{
@@ -55,6 +57,7 @@ pub use self::{
     cached::CachedStore,
     future::StoreFuture,
     outcome::{Claimed, Finished, Issued, Renewed},
+    slot::RecordSlot,
     transaction::{Committed, Entered, FailedAttempt, Transaction, TransactionSlot, TransactionalStore},
 };
 

@@ -12,7 +12,6 @@ mod fingerprint;
 #[cfg(feature = "json")]
 mod finite;
 mod identity;
-mod judge;
 mod keep;
 mod key;
 mod nonzero;
@@ -21,14 +20,20 @@ mod policy;
 mod record;
 mod refusal;
 mod reply;
+mod rules;
 mod secret;
 #[cfg(feature = "signed-tokens")]
 mod signing;
+mod time;
 mod trace;
 mod unseen;
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) use self::policy::UNRECONCILED;
+#[cfg(feature = "memory")]
+pub(crate) use self::rules::{Undone, released, undone};
+#[cfg(any(feature = "redis", feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) use self::time::jitter;
 #[cfg(feature = "signed-tokens")]
 pub use self::signing::SigningKeys;
 pub(crate) use self::{
@@ -40,6 +45,8 @@ pub(crate) use self::{
     nonzero::nonzero,
     payload::is_failure,
     policy::{HandlerDirectives, Retain},
+    rules::{Behalf, Ending, Hold},
+    time::{Backoff, doubled, millis},
     unseen::Unseen,
 };
 pub use self::{
@@ -48,7 +55,6 @@ pub use self::{
     event::{Event, Observer, StoreVerb},
     fingerprint::{Fingerprint, FingerprintBuilder},
     identity::{Caller, Claimant, Origin},
-    judge::{Granted, Head, Mismatch, Verdict, judge},
     keep::{Answer, Keep},
     key::RecordKey,
     payload::Payload,
@@ -56,6 +62,7 @@ pub use self::{
     record::{Entry, Filter, Record, State},
     refusal::Refusal,
     reply::{Duplicate, KeptAnswer, Reply},
+    rules::{Granted, Head, Mismatch, StoredRecord, Verdict, judge},
     secret::{Secret, SecretNumber, SecretTooShort},
     trace::TraceContext,
 };

@@ -3,7 +3,6 @@ mod builder;
 mod clock;
 mod dropped;
 mod entry;
-mod moment;
 mod room;
 mod shard;
 mod shards;
@@ -11,7 +10,6 @@ mod share;
 mod slab;
 #[cfg(test)]
 mod tests;
-mod text;
 mod turn;
 mod verbs;
 mod waiters;
@@ -19,7 +17,7 @@ mod wheel;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
+use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
@@ -176,13 +174,13 @@ impl Store for MemoryStore {
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
         StoreFuture::ready(
-            self.memory.roomy(name.shard, |turn| turn.settle(&name, settlement)).map_err(Full::of_an_answer),
+            self.memory.roomy(name.shard, |turn| turn.settle(&name, Behalf::Own, settlement)).map_err(Full::of_an_answer),
         )
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.release(&name, release))))
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.release(&name, Behalf::Own, release))))
     }
 
     /// # Panics

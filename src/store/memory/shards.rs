@@ -8,7 +8,7 @@ use crate::value::RecordKey;
 
 use super::{
     Clock,
-    moment::FOREVER,
+    entry::FOREVER,
     room::{Full, Room},
     shard::Shard,
     turn::Turn,

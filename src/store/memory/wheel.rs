@@ -1,4 +1,7 @@
-use super::{entry::NIL, moment::FOREVER, slab::Slab};
+use super::{
+    entry::{FOREVER, NIL},
+    slab::Slab,
+};
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;

@@ -17,8 +17,6 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::value::Claimant;
-
 pub(super) use self::source::Source;
 
 use self::{
@@ -185,10 +183,4 @@ impl Link {
 
 fn is_read_only(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
-}
-
-/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
-pub(super) fn jitter(time: Duration) -> Duration {
-    let [random, ..] = Claimant::random().to_bytes();
-    time / 2 + time * u32::from(random) / 512
 }

@@ -3,13 +3,12 @@ use std::{sync::Arc, time::Duration};
 use redis::Value;
 use tokio::time::sleep;
 
-use crate::value::{StoreError, StoreErrorKind};
+use crate::value::{StoreError, StoreErrorKind, jitter};
 
 use super::{
     Shared,
     error::CommandError,
     line::{Line, Node},
-    link::jitter,
 };
 
 const OLDEST: (u32, u32) = (7, 0);

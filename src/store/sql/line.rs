@@ -3,7 +3,7 @@ use std::time::Duration;
 use sqlx::{SqlStr, pool::PoolConnection};
 use tokio::time::{Instant, sleep};
 
-use crate::value::StoreError;
+use crate::value::{StoreError, doubled, jitter};
 
 use super::{
     Shared, SqlStore,
@@ -12,7 +12,6 @@ use super::{
     held::AtHand,
     statements::Statement,
     stored::Row,
-    waiting::jitter,
 };
 
 /// How often a statement is sent at most if it loses against others, or if its connection breaks.
@@ -102,7 +101,7 @@ impl<D: Driver> SqlStore<D> {
             }
             // If one connection is cut, often all of them are, which takes a moment in which the next one still
             // answers.
-            sleep(jitter((PAUSE * (1 << failures.min(8)) / 2).min(LONGEST_PAUSE))).await;
+            sleep(jitter(doubled(PAUSE, failures - 1, LONGEST_PAUSE))).await;
         }
     }
 

@@ -3,7 +3,7 @@ use std::{collections::HashSet, time::Duration};
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 use tokio::time::{Instant, sleep};
 
-use crate::value::{StoreError, StoreErrorKind};
+use crate::value::{StoreError, StoreErrorKind, jitter};
 
 use super::{
     SqlStore,
@@ -13,7 +13,6 @@ use super::{
     schema::{Missing, Schema},
     statements::Statement,
     table::Table,
-    waiting::jitter,
 };
 
 /// How long a change is tried if others hold its lock, and the pause between two tries.

@@ -10,7 +10,7 @@ use std::{
 use sqlx::{AssertSqlSafe, SqlSafeStr, pool::PoolConnection};
 use tokio::time::sleep;
 
-use crate::value::StoreError;
+use crate::value::{StoreError, jitter};
 
 use super::{
     Shared, SqlStore,
@@ -20,7 +20,6 @@ use super::{
     space::Space,
     statements::{BATCH, Statement},
     values::bytes,
-    waiting::jitter,
 };
 
 /// How many records one round removes before a pause.

@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
-use crate::value::{Claimant, RecordKey, StoreError};
+use crate::value::{Claimant, RecordKey, StoreError, jitter};
 
 use super::{
     SqlStore,
@@ -70,10 +70,4 @@ async fn until_ended(place: &mut Place<'_>, holder: Claimant) -> Result<(), Stor
         }
         place.changed().await;
     }
-}
-
-/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
-pub(super) fn jitter(time: Duration) -> Duration {
-    let [random, ..] = Claimant::random().to_bytes();
-    time / 2 + time * u32::from(random) / 512
 }

@@ -11,11 +11,10 @@ use crate::{
         RedisStore,
         error::CommandError,
         line::RetryOnDisconnect,
-        link::jitter,
         record::{OWNED, owned_by},
         scripts::WATCH,
     },
-    value::{Claimant, RecordKey, StoreError},
+    value::{Claimant, RecordKey, StoreError, jitter},
 };
 
 use super::room::Known;

@@ -8,7 +8,7 @@ use tokio::{
 
 use crate::{
     store::{Claimed, Entered, Granted},
-    value::{Claim, Head, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
+    value::{Claim, Head, RecordKey, StoreError, UNRECONCILED, Verdict, jitter, judge},
 };
 
 use super::{
@@ -21,7 +21,6 @@ use super::{
         statements::Statement,
         stored::{Row, Stored},
         values::{Marks, bytes, over_expired, taken},
-        waiting::jitter,
     },
     open::{Live, Open, Permits},
     running::{Place, Runner},

@@ -1,19 +1,34 @@
-use std::{
-    mem,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+//! A record as a memory store keeps it, in few bytes.
+//!
+//! - `text`: the key, what few claims bring along, and a short payload, in one allocation.
+//! - `extra`: the fields that few records have.
+//! - `moment`: times in six bytes.
+//! - `read`: an entry as the rules and its readers see it.
+
+mod extra;
+mod moment;
+mod read;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{mem, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use crate::value::{
-    Binding, Caller, Claim, Claimant, Fingerprint, Granted, Head, Origin, Record, RecordKey, SecretNumber, State,
+use crate::value::{Binding, Claim, Claimant, Fingerprint, Granted, RecordKey, State, Undone, released};
+
+use super::room::Weight;
+
+use self::{
+    extra::Token,
+    moment::Moment,
+    text::{Layout, Marks, join},
 };
 
-use super::{
-    moment::{FOREVER, Moment, later},
-    room::Weight,
-    text::{Layout, Marks, Tail, join},
+pub(super) use self::{
+    extra::Extra,
+    moment::{FOREVER, later},
 };
 
 /// No slot: the end of a list.
@@ -29,32 +44,6 @@ const TAKEOVER: u8 = 1 << 3;
 const CALLER_IS_NEW: u8 = 1 << 4;
 const PAYLOAD: u8 = 1 << 5;
 const WAITED_FOR: u8 = 1 << 6;
-
-/// The fields that few records have.
-#[derive(Default)]
-pub(super) struct Extra {
-    note: Bytes,
-    token: Option<Token>,
-    payload: Option<Bytes>,
-}
-
-struct Token {
-    binding: Binding,
-    expires: u64,
-}
-
-impl Extra {
-    fn bytes(&self) -> usize {
-        let token = self.token.as_ref().map_or(0, Token::bytes);
-        self.note.len() + self.payload.as_ref().map_or(0, Bytes::len) + token
-    }
-}
-
-impl Token {
-    fn bytes(&self) -> usize {
-        self.binding.purpose.len() + self.binding.principal.as_ref().map_or(0, |principal| principal.len())
-    }
-}
 
 /// A record as it is kept. There may be millions, so every byte counts; see the test of its size.
 pub(super) struct Entry {
@@ -134,7 +123,7 @@ impl Entry {
 
     pub(super) fn renew(&mut self, claim: &Claim, now: u64) {
         self.mark = Moment::new(later(now, claim.lease));
-        self.expires = Moment::new(later(now, claim.lease.max(claim.horizon)));
+        self.expires = Moment::new(later(now, claim.lifetime()));
     }
 
     pub(super) fn settle(&mut self, claimant: Claimant, payload: Option<&Bytes>, retention: Duration, now: u64) {
@@ -154,27 +143,17 @@ impl Entry {
 
     pub(super) fn release(&mut self, claimant: Claimant, keep: Duration, now: u64) {
         self.claimant = claimant;
-        let (state, expires) = match self.token() {
-            Some(token) => (State::Issued, token.expires),
-            None => (State::Released, later(now, keep)),
-        };
+        let (state, expires) = released(self.token().map(|token| token.expires), later(now, keep));
         self.set_state(state);
         self.expires = Moment::new(expires);
     }
 
-    /// Releases the entry and undoes the last claim.
-    pub(super) fn undo(&mut self, claimant: Claimant, keep: Duration, now: u64) {
-        self.release(claimant, keep, now);
-        let mut marks = self.marks();
-        self.attempt = self.attempt.saturating_sub(1);
-        if self.attempt == 0 {
-            (marks.secret, marks.origin) = (SecretNumber::NONE, Origin::NONE);
-        }
-        if self.flags & CALLER_IS_NEW != 0 {
-            marks.caller = Caller::NONE;
-            self.set(CALLER_IS_NEW, false);
-        }
-        self.set_marks(&marks);
+    /// Takes back what the last claim of a released entry has changed.
+    pub(super) fn undo(&mut self, left: &Undone) {
+        let Undone { attempt, caller, secret, origin } = *left;
+        self.attempt = attempt;
+        self.set(CALLER_IS_NEW, false);
+        self.set_marks(&Marks { caller, secret, origin, ..self.marks() });
     }
 
     pub(super) fn is(&self, namespace: u32, key: &[u8]) -> bool {
@@ -220,11 +199,6 @@ impl Entry {
         self.claimant
     }
 
-    /// Returns whether its claim is the only one so far and it is not a token: before the claim there was no record.
-    pub(super) fn began_with_its_claim(&self) -> bool {
-        self.attempt == 1 && self.token().is_none()
-    }
-
     pub(super) fn expires(&self) -> u64 {
         self.expires.ms()
     }
@@ -244,64 +218,6 @@ impl Entry {
 
     pub(super) fn into_extra(self) -> Option<Extra> {
         self.extra.map(|extra| *extra)
-    }
-
-    /// Returns the payload for a duplicate; `None` for a tombstone.
-    pub(super) fn payload(&self) -> Option<Bytes> {
-        if self.flags & PAYLOAD == 0 {
-            return None;
-        }
-        if let Some(long) = self.extra.as_ref().and_then(|extra| extra.payload.as_ref()) {
-            return Some(long.clone());
-        }
-        let from = self.layout.payload_from();
-        (from < self.text.len())
-            .then(|| Bytes::from_owner(Tail { text: Arc::clone(&self.text), from }))
-            .or_else(|| Some(Bytes::new()))
-    }
-
-    pub(super) fn head(&self) -> Head<'_> {
-        let marks = self.marks();
-        Head {
-            fingerprint: self.fingerprint,
-            caller: marks.caller,
-            caller_is_new: self.flags & CALLER_IS_NEW != 0,
-            secret: marks.secret,
-            origin: marks.origin,
-            at_most_once: self.flags & AT_MOST_ONCE != 0,
-            takeover: self.flags & TAKEOVER != 0,
-            lease_ends: self.mark.ms(),
-            expires: self.expires(),
-            binding: self.token().map(|token| &token.binding),
-            ..Head::new(self.state(), self.claimant, self.attempt)
-        }
-    }
-
-    pub(super) fn record(&self, now: u64) -> Record {
-        let left = |until: Moment| Duration::from_millis(until.ms().saturating_sub(now));
-        let time = |moment: Moment| SystemTime::UNIX_EPOCH + Duration::from_millis(moment.ms());
-        let (state, marks) = (self.state(), self.marks());
-        let running = |time| if state == State::Running { time } else { Duration::ZERO };
-        Record {
-            fingerprint: self.fingerprint,
-            caller: marks.caller,
-            caller_is_new: self.flags & CALLER_IS_NEW != 0,
-            secret: marks.secret,
-            origin: marks.origin,
-            at_most_once: self.flags & AT_MOST_ONCE != 0,
-            takeover: self.flags & TAKEOVER != 0,
-            lease: running(Duration::from_millis(marks.lease)),
-            lease_left: running(left(self.mark)),
-            lapsed_for: running(Duration::from_millis(now.saturating_sub(self.mark.ms()))),
-            created: time(self.created),
-            settled: (state == State::Settled).then(|| time(self.mark)),
-            expires_in: left(self.expires),
-            payload: self.payload(),
-            note: self.extra.as_ref().map(|extra| extra.note.clone()).unwrap_or_default(),
-            binding: self.token().map(|token| token.binding.clone()),
-            trace: marks.trace,
-            ..Record::new(state, self.claimant, self.attempt)
-        }
     }
 
     fn token(&self) -> Option<&Token> {
@@ -325,35 +241,5 @@ impl Entry {
 
     fn set(&mut self, flag: u8, on: bool) {
         self.flags = self.flags & !flag | if on { flag } else { 0 };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_is_small() {
-        assert_eq!(size_of::<Entry>(), 112);
-        assert_eq!(size_of::<Option<Entry>>(), 112);
-    }
-
-    #[test]
-    fn payloads_short_and_long_with_and_without_a_caller() {
-        let key = RecordKey::new("/", None, "k").unwrap();
-        for caller in [Caller::NONE, Caller::from_parts(1, [7; 16])] {
-            for length in [None, Some(0), Some(1), Some(JOINED_BYTES), Some(JOINED_BYTES + 1)] {
-                let payload = length.map(|length| Bytes::from(vec![b'x'; length]));
-                let mut entry = Entry::new(0, &key, 1);
-                let claim = Claim { caller, ..Claim::new(Duration::MAX, Duration::ZERO) };
-                entry.grant(&claim, &Granted::first(&claim), 2);
-                entry.settle(claim.claimant, payload.as_ref(), Duration::from_millis(7), 3);
-                assert_eq!(entry.payload(), payload);
-                let record = entry.record(4);
-                assert_eq!((record.caller, record.payload), (caller, payload));
-                assert_eq!(entry.key(), key.as_bytes());
-                assert_eq!(record.expires_in, Duration::from_millis(6));
-            }
-        }
     }
 }
