@@ -32,10 +32,10 @@ mod unseen;
 pub(crate) use self::policy::UNRECONCILED;
 #[cfg(feature = "memory")]
 pub(crate) use self::rules::{Undone, released, undone};
-#[cfg(any(feature = "redis", feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) use self::time::jitter;
 #[cfg(feature = "signed-tokens")]
 pub use self::signing::SigningKeys;
+#[cfg(any(feature = "redis", feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) use self::time::jitter;
 pub(crate) use self::{
     child::child_key,
     compact::CompactDigest,

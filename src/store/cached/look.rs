@@ -3,9 +3,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     store::{Claimed, StoreAdmin, StoreFuture},
-    value::{
-        Claim, Claimant, Head, Issue, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge,
-    },
+    value::{Claim, Claimant, Head, Issue, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge},
 };
 
 use super::CachedStore;

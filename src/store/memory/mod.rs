@@ -174,13 +174,17 @@ impl Store for MemoryStore {
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
         StoreFuture::ready(
-            self.memory.roomy(name.shard, |turn| turn.settle(&name, Behalf::Own, settlement)).map_err(Full::of_an_answer),
+            self.memory
+                .roomy(name.shard, |turn| turn.settle(&name, Behalf::Own, settlement))
+                .map_err(Full::of_an_answer),
         )
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.release(&name, Behalf::Own, release))))
+        StoreFuture::ready(Ok(self
+            .memory
+            .verb(name.shard, self.memory.now(), |turn| turn.release(&name, Behalf::Own, release))))
     }
 
     /// # Panics

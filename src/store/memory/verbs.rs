@@ -10,7 +10,10 @@ use crate::{
 
 use super::{
     entry::{Entry, later},
-    room::Full, shards::Name, turn::Turn};
+    room::Full,
+    shards::Name,
+    turn::Turn,
+};
 
 /// The operations of a store, each on a locked shard.
 impl Turn<'_> {

@@ -2,7 +2,9 @@ use redis::{Pipeline, Value};
 
 use crate::{
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
-    value::{Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind},
+    value::{
+        Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
+    },
 };
 
 use super::{

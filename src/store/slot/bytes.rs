@@ -2,9 +2,7 @@ use bytes::Bytes;
 
 use crate::{
     store::support::bytes::{put_text, take, take_text},
-    value::{
-        Binding, Caller, Claimant, Fingerprint, Origin, SecretNumber, State, StoredRecord, TraceContext,
-    },
+    value::{Binding, Caller, Claimant, Fingerprint, Origin, SecretNumber, State, StoredRecord, TraceContext},
 };
 
 // A record is: version, state and flags; the numbers and digests that every record has, in the order in which `write`

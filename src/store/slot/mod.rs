@@ -271,9 +271,6 @@ impl fmt::Debug for RecordSlot {
             Content::Record(record) => record,
             Content::Newer(_) => &"a record of a later version",
         };
-        f.debug_struct("RecordSlot")
-            .field("content", content)
-            .field("changed", &self.changed)
-            .finish_non_exhaustive()
+        f.debug_struct("RecordSlot").field("content", content).field("changed", &self.changed).finish_non_exhaustive()
     }
 }

@@ -14,14 +14,14 @@ mod stored;
 mod tests;
 mod verdict;
 
+#[cfg(feature = "memory")]
+pub(crate) use self::release::Undone;
 pub use self::{
     head::Head,
     judge::judge,
     stored::StoredRecord,
     verdict::{Granted, Mismatch, Verdict},
 };
-#[cfg(feature = "memory")]
-pub(crate) use self::release::Undone;
 pub(crate) use self::{
     hold::{Behalf, Ending, Hold},
     release::{released, undone},

@@ -56,7 +56,13 @@ impl Broken {
         None
     }
 
-    pub(super) fn after_undoing(&self, key: &RecordKey, before: Option<&StoredRecord>, release: &Release, answer: &Finished) {
+    pub(super) fn after_undoing(
+        &self,
+        key: &RecordKey,
+        before: Option<&StoredRecord>,
+        release: &Release,
+        answer: &Finished,
+    ) {
         let Some(before) = before.filter(|_| release.undo) else { return };
         let done = matches!(answer, Finished::Done);
         match self.bug {

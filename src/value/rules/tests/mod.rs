@@ -1,9 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::value::{
-    Binding, Caller, Claim, Claimant, Issue, Origin, Record, Release, SecretNumber, Settlement, State,
-};
+use crate::value::{Binding, Caller, Claim, Claimant, Issue, Origin, Record, Release, SecretNumber, Settlement, State};
 
 const NOW: u64 = 1_000;
 
