@@ -208,6 +208,6 @@ impl fmt::Debug for StoredRecord {
             .field("note", &Unseen(&self.note))
             .field("token_expires", &self.token_expires)
             .field("trace", &self.trace)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
