@@ -10,7 +10,7 @@ use tower_service::Service;
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
     engine::{Execution, ExecutionOutcome, Fate, NoOutcome, Operation, RunContext, Task, Work},
-    value::{Claim, Event, Payload, RecordKey, is_failure},
+    value::{Claim, Event, Payload, RecordKey, doubled, is_failure},
 };
 
 /// The longest delay after a failure, unless `retry_after` is longer.
@@ -199,8 +199,8 @@ impl<M> Settings<M> {
     }
 
     fn pause(&self, attempt: u32) -> Duration {
-        let doubled = self.policy.retry_after.saturating_mul(1 << attempt.saturating_sub(1).min(16));
-        doubled.min(LONGEST_PAUSE.max(self.policy.retry_after))
+        let first = self.policy.retry_after;
+        doubled(first, attempt.saturating_sub(1).min(16), LONGEST_PAUSE.max(first))
     }
 
     /// Returns the `Consumed` of a message that has no outcome. Each reason is listed: a reason that is forgotten would

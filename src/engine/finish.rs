@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 use super::{Run, Stage, Work, bounded::bounded};
 use crate::{
     store::{Finished, StoreFuture},
-    value::{Event, Record, Release, Settlement, StoreError, StoreErrorKind, StoreVerb},
+    value::{Backoff, Event, Record, Release, Settlement, StoreError, StoreErrorKind, StoreVerb},
 };
 
 /// How a run ended, as far as its client is concerned.
@@ -85,9 +85,9 @@ impl Run<'_> {
 
     /// The store has failed once.
     async fn retry(mut self, mut how: How, start: Instant) -> Ending {
-        let mut pause = Duration::from_millis(20);
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
         loop {
-            let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + pause);
+            let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + backoff.coming());
             if self.work.is_detached() {
                 // No client waits for it, and the place that it has is one in the background.
                 left = self.engine.store_timeout;
@@ -95,11 +95,10 @@ impl Run<'_> {
             if left.is_zero() {
                 break;
             }
-            self.hold(pin!(sleep(pause))).await;
+            self.hold(pin!(sleep(backoff.pause()))).await;
             if let Some(ending) = self.try_once(&mut how, Instant::now(), left).await {
                 return ending;
             }
-            pause = (pause * 2).min(Duration::from_secs(1));
         }
         if self.work.is_lost() {
             // There is nothing of this run's left to end.
@@ -177,13 +176,12 @@ impl Run<'_> {
         let go_on = async move {
             let work = Work::new();
             let mut run = Run { ending: true, ..Run::new(&engine, &work, &key, &claim, granted, renewed) };
-            let mut pause = Duration::from_millis(100);
+            let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
             loop {
-                run.hold(pin!(sleep(pause))).await;
+                run.hold(pin!(sleep(backoff.pause()))).await;
                 if run.try_once(&mut how, Instant::now(), engine.store_timeout).await.is_some() {
                     return;
                 }
-                pause = (pause * 2).min(Duration::from_secs(1));
             }
         };
         match (self.work.runtime(), self.work.claim()) {

@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep};
 use super::{Engine, Work, bounded::bounded};
 use crate::{
     store::Finished,
-    value::{Claim, Event, RecordKey, Release},
+    value::{Backoff, Claim, Event, RecordKey, Release},
 };
 
 /// A claim that was sent and whose answer has not arrived.
@@ -48,7 +48,7 @@ impl Drop for PendingClaim<'_> {
 /// its way when the first release is refused, and a store that is away may come back.
 async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
     let mut since = Instant::now();
-    let mut pause = Duration::from_millis(50);
+    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
     loop {
         match bounded(engine.store.release(key, release), engine.store_timeout).await {
             Ok(Finished::Done) => return engine.report(&Event::Released { key }),
@@ -57,7 +57,6 @@ async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duratio
             Err(error) if error.is_temporary() => since = Instant::now(),
             Ok(Finished::AlreadyDone) | Err(_) => return,
         }
-        sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(5));
+        sleep(backoff.pause()).await;
     }
 }

@@ -3,7 +3,7 @@ use std::{collections::HashSet, time::Duration};
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 use tokio::time::{Instant, sleep};
 
-use crate::value::{StoreError, StoreErrorKind};
+use crate::value::{StoreError, StoreErrorKind, jitter};
 
 use super::{
     SqlStore,
@@ -11,7 +11,7 @@ use super::{
     error::CommandError,
     schema::{Missing, Schema},
     statement::Statement,
-    store::{retry::unreadable, waiting::jitter},
+    store::retry::unreadable,
     table::Table,
 };
 

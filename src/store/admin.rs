@@ -1,4 +1,4 @@
-use crate::value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement};
+use crate::value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State};
 
 use super::{Finished, Store, StoreFuture};
 
@@ -96,4 +96,17 @@ pub struct Stats {
     pub settled: u64,
     /// Released.
     pub released: u64,
+}
+
+impl Stats {
+    /// Counts one more record in this state; `abandoned` is whether its lease has lapsed, if it is running.
+    pub fn count(&mut self, state: State, abandoned: bool) {
+        *match state {
+            State::Issued => &mut self.issued,
+            State::Running if abandoned => &mut self.abandoned,
+            State::Running => &mut self.running,
+            State::Settled => &mut self.settled,
+            State::Released => &mut self.released,
+        } += 1;
+    }
 }

@@ -14,6 +14,8 @@ mod outcome;
 #[cfg(feature = "redis")]
 mod redis;
 mod shared;
+mod slot;
+pub(crate) mod support;
 mod transaction;
 
 use std::time::Duration;
@@ -28,7 +30,7 @@ pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
 pub use self::redis::{RedisStore, RedisStoreBuilder};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
-    Settlement, State, TraceContext, Verdict, judge,
+    Settlement, State, StoredRecord, TraceContext, Verdict, judge,
 };
 
 pub use self::{
@@ -36,6 +38,7 @@ pub use self::{
     cached::CachedStore,
     future::StoreFuture,
     outcome::{Claimed, Finished, Issued, Renewed},
+    slot::RecordSlot,
     transaction::{Committed, Entered, FailedAttempt, Transaction, TransactionSlot, TransactionalStore},
 };
 

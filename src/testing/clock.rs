@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use crate::value::millis;
+
 /// A clock that stands still until it is advanced.
 ///
 /// It begins at the same time in every test, and its clones are the same clock.
@@ -34,7 +36,7 @@ impl ManualClock {
 
     /// Advances the clock. Anything less than a millisecond is dropped.
     pub fn advance(&self, time: Duration) {
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let millis = millis(time);
         let later = |now: u64| Some(now.saturating_add(millis));
         // The closure never declines.
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, later);

@@ -6,7 +6,6 @@ mod event;
 mod fingerprint;
 #[cfg(feature = "json")]
 mod finite;
-mod judge;
 mod keep;
 mod key;
 mod nonzero;
@@ -14,15 +13,20 @@ mod policy;
 mod record;
 mod refusal;
 mod reply;
+mod rules;
+mod time;
 mod unseen;
 
 #[cfg(feature = "_sql")]
 pub(crate) use self::policy::UNRECONCILED;
+#[cfg(feature = "memory")]
+pub(crate) use self::rules::{Undone, released, undone};
+#[cfg(any(feature = "redis", feature = "_sql"))]
+pub(crate) use self::time::jitter;
 pub use self::{
     error::{KeyError, StoreError, StoreErrorKind},
     event::{Event, Observer, StoreVerb},
     fingerprint::{Fingerprint, FingerprintBuilder},
-    judge::{Granted, Head, Mismatch, Verdict, judge},
     keep::{Answer, Keep},
     key::{RecordKey, Secret, SecretNumber, SecretTooShort},
     policy::{AfterCrash, OnDuplicate, Policy, WhileRunning},
@@ -32,6 +36,7 @@ pub use self::{
     },
     refusal::Refusal,
     reply::{Duplicate, KeptAnswer, Reply},
+    rules::{Granted, Head, Mismatch, StoredRecord, Verdict, judge},
 };
 #[cfg(feature = "json")]
 pub(crate) use self::{finite::is_finite, record::json_of};
@@ -41,5 +46,7 @@ pub(crate) use self::{
     nonzero::nonzero,
     policy::{HandlerDirectives, Retain},
     record::is_failure,
+    rules::{Behalf, Ending, Hold},
+    time::{Backoff, doubled, millis},
     unseen::Unseen,
 };

@@ -65,6 +65,12 @@ async fn a_store_without_its_type_passes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_in_a_box_passes() {
+    let store = Model::new();
+    suite::run(&|namespace: &str| ready(Box::new(store.namespace(namespace)) as Box<dyn StoreAdmin>)).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_faulty_store_without_faults_passes() {
     let store = Model::new();
     suite::run(&|namespace: &str| ready(FaultyStore::new(store.namespace(namespace)))).await;

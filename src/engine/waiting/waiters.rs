@@ -16,7 +16,7 @@ use super::Held;
 use crate::{
     engine::Engine,
     store::TransactionalStore,
-    value::{Claimant, Event, RecordKey, StoreVerb},
+    value::{Backoff, Claimant, Event, RecordKey, StoreVerb},
 };
 
 /// The pause before asking a store again that could not be waited at: the first one, and the longest.
@@ -41,7 +41,7 @@ struct Crowd {
 #[derive(Debug)]
 struct Next {
     at: Instant,
-    pause: Duration,
+    backoff: Backoff,
     /// The time at which one of them asked last.
     asked: Instant,
 }
@@ -71,7 +71,7 @@ impl Waiters {
         let mut keys = locked(&self.keys);
         let crowd = keys.entry(key.clone()).or_insert_with(|| {
             let now = Instant::now();
-            let next = Mutex::new(Next { at: now, pause: PAUSES.0, asked: now });
+            let next = Mutex::new(Next { at: now, backoff: Backoff::new(PAUSES.0, PAUSES.1), asked: now });
             Arc::new(Crowd { next, ended: watch::Sender::new(()) })
         });
         let crowd = Arc::clone(crowd);
@@ -107,10 +107,10 @@ impl Waiter<'_> {
     /// Has the store asked after a pause, which grows each time, since the store does not report a change.
     fn ask_after_a_pause(&self) {
         let mut next = locked(&self.crowd.next);
-        let at = Instant::now() + next.pause;
+        let at = Instant::now() + next.backoff.coming();
         if at < next.at {
             next.at = at;
-            next.pause = (next.pause * 2).min(PAUSES.1);
+            next.backoff.pause();
         }
     }
 

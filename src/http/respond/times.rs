@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderName, HeaderValue};
 
-use crate::http::Exchange;
+use crate::{http::Exchange, value::millis};
 
 /// When a request ended, and how long its answer is kept, if that is known.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +45,6 @@ impl Times {
     pub(crate) fn expires(self) -> Option<SystemTime> {
         time(self.completed)?.checked_add(Duration::from_millis(Some(self.retention).filter(|&millis| millis > 0)?))
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn time(millis: u64) -> Option<SystemTime> {

@@ -9,7 +9,10 @@ use std::{
 use tokio::time::{Instant, timeout};
 
 use super::{Relay, RelayStats, Sender, StagedMessage};
-use crate::{sql::SqlDatabase, store::Claimant, value::StoreError};
+use crate::{
+    sql::SqlDatabase,
+    value::{StoreError, doubled, jitter},
+};
 
 /// How many messages of a key are sent one after the other before other keys are looked for. That query reads past all
 /// messages that wait behind a key's first one.
@@ -112,29 +115,7 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
     }
 
     fn pause(&self) -> Duration {
-        let [random, ..] = Claimant::random().to_bytes();
         let [first, longest] = self.relay.backoff;
-        pause(first, longest, self.outgoing.attempt, random)
-    }
-}
-
-/// Returns `first`, doubled with each attempt up to `longest`, less a random part of up to a half.
-fn pause(first: Duration, longest: Duration, attempt: u32, random: u8) -> Duration {
-    let doubled = 1_u32.checked_shl(attempt.saturating_sub(1)).filter(|times| *times > 0).unwrap_or(u32::MAX);
-    let whole = first.saturating_mul(doubled).min(longest);
-    whole / 2 + whole / 512 * u32::from(random)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest() {
-        let [first, longest] = [1, 300].map(Duration::from_secs);
-        let shortest = |attempt| pause(first, longest, attempt, 0).as_millis();
-        assert_eq!([1, 2, 3, 9, 10, 40, u32::MAX].map(shortest), [500, 1000, 2000, 128_000, 150_000, 150_000, 150_000]);
-        assert!(pause(first, longest, 1, 255) < first);
-        assert!(pause(Duration::MAX, Duration::MAX, 5, 255) > Duration::from_secs(1));
+        jitter(doubled(first, self.outgoing.attempt.saturating_sub(1), longest))
     }
 }

@@ -4,7 +4,7 @@ use crate::{
         driver::{Driver, Value},
     },
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
-    value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
+    value::{Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
 };
 
 use super::{
@@ -32,11 +32,11 @@ impl<D: Driver> StoreAdmin for SqlStore<D> {
         seen: Claimant,
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_settled(key, Some(seen), settlement))
+        StoreFuture::new(self.end_settled(key, Behalf::Of(seen), settlement))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_released(key, Some(seen), release))
+        StoreFuture::new(self.end_released(key, Behalf::Of(seen), release))
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {

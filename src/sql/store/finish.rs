@@ -6,7 +6,7 @@ use crate::{
         statement::Statement,
     },
     store::{Finished, Renewed},
-    value::{Caller, Claim, Claimant, Record, RecordKey, Release, Settlement, State, StoreError},
+    value::{Behalf, Caller, Claim, Claimant, Ending, Hold, Record, RecordKey, Release, Settlement, StoreError},
 };
 
 use super::{
@@ -26,44 +26,38 @@ impl<D: Driver> SqlStore<D> {
     pub(in crate::sql) async fn end_settled(
         &self,
         key: &RecordKey,
-        seen: Option<Claimant>,
+        behalf: Behalf,
         settlement: &Settlement,
     ) -> Result<Finished, StoreError> {
-        let (id, claimant) = (self.space.id(key), settlement.claimant);
+        let (id, by) = (self.space.id(key), settlement.claimant);
         let what = [Value::Bytes(settlement.payload.as_deref()), time(settlement.retention)];
         let statements = &self.shared.statements;
-        self.end((&statements.settle, &statements.settle_as), &what, &id, seen, claimant, |record| {
-            record.state == State::Settled && record.claimant == claimant
-        })
-        .await
+        let ended = self.end((&statements.settle, &statements.settle_as), &what, &id, behalf, by).await?;
+        self.finished(ended, &id, |hold| hold.settle(by, behalf)).await
     }
 
     pub(in crate::sql) async fn end_released(
         &self,
         key: &RecordKey,
-        seen: Option<Claimant>,
+        behalf: Behalf,
         release: &Release,
     ) -> Result<Finished, StoreError> {
-        let (id, claimant) = (self.space.id(key), release.claimant);
-        // A released token is issued again, but still names the claimant that released it.
-        let done_before = |record: &Record| {
-            let ended = matches!(record.state, State::Issued | State::Released) && claimant != Claimant::NONE;
-            ended && record.claimant == claimant
-        };
-        if release.undo {
-            let undone = self.undo(&id, seen, release).await?;
-            return self.ended(undone, &id, seen, claimant, done_before).await;
-        }
+        let (id, by) = (self.space.id(key), release.claimant);
         let statements = &self.shared.statements;
-        let what = [time(release.keep)];
-        self.end((&statements.release, &statements.release_as), &what, &id, seen, claimant, done_before).await
+        let ended = if release.undo {
+            self.undo(&id, behalf, release).await?
+        } else {
+            let what = [time(release.keep)];
+            self.end((&statements.release, &statements.release_as), &what, &id, behalf, by).await?
+        };
+        self.finished(ended, &id, |hold| hold.release(by, behalf)).await
     }
 
     /// Undoes a claim: a first claim leaves no record, unless the record is a token's.
-    async fn undo(&self, id: &[u8], seen: Option<Claimant>, release: &Release) -> Result<u64, StoreError> {
-        let (by, of) = (release.claimant.to_bytes(), seen.unwrap_or(release.claimant).to_bytes());
+    async fn undo(&self, id: &[u8], behalf: Behalf, release: &Release) -> Result<u64, StoreError> {
+        let (by, of) = (release.claimant.to_bytes(), behalf.runner(release.claimant).to_bytes());
         // On behalf of a runner, only a lapsed claim is undone.
-        let own = Value::Flag(seen.is_none());
+        let own = Value::Flag(behalf == Behalf::Own);
         let statements = &self.shared.statements;
         let undone = self.change(&statements.undo_first, &[bytes(id), bytes(&of), own]).await?;
         if undone > 0 {
@@ -74,44 +68,39 @@ impl<D: Driver> SqlStore<D> {
         self.change(&statements.undo, &values).await
     }
 
-    /// Ends a claim in one statement: the claimant's own, or an abandoned one on behalf of its runner. If that changes
-    /// nothing, it returns the record that exists.
+    /// Ends a claim in one statement: the claimant's own, or an abandoned one on behalf of its runner.
     async fn end(
         &self,
         (own, in_place): (&Statement, &Statement),
         what: &[Value<'_>],
         id: &[u8],
-        seen: Option<Claimant>,
-        claimant: Claimant,
-        done_before: impl Fn(&Record) -> bool + Send,
-    ) -> Result<Finished, StoreError> {
-        let (by, of) = (claimant.to_bytes(), seen.unwrap_or(claimant).to_bytes());
-        let ended = match seen {
-            None => self.change(own, &[what, &[bytes(id), bytes(&of)]].concat()).await?,
-            Some(_) => self.change(in_place, &[what, &[bytes(&by), bytes(id), bytes(&of)]].concat()).await?,
-        };
-        self.ended(ended, id, seen, claimant, done_before).await
+        behalf: Behalf,
+        by: Claimant,
+    ) -> Result<u64, StoreError> {
+        let (by, of) = (by.to_bytes(), behalf.runner(by).to_bytes());
+        match behalf {
+            Behalf::Own => self.change(own, &[what, &[bytes(id), bytes(&of)]].concat()).await,
+            Behalf::Of(_) => self.change(in_place, &[what, &[bytes(&by), bytes(id), bytes(&of)]].concat()).await,
+        }
     }
 
-    /// Returns the outcome for the number of changed rows.
-    async fn ended(
+    /// Returns the outcome for the number of changed rows. If none was changed, the rules say why, by the record that
+    /// exists.
+    async fn finished(
         &self,
         ended: u64,
         id: &[u8],
-        seen: Option<Claimant>,
-        claimant: Claimant,
-        done_before: impl Fn(&Record) -> bool + Send,
+        rule: impl Fn(Hold) -> Ending + Send,
     ) -> Result<Finished, StoreError> {
         if ended > 0 {
             self.shared.room.wake(id);
             return Ok(Finished::Done);
         }
         let record = self.record(id).await?;
-        // If the reconciliation uses the claimant that was seen, the runner may have ended by itself.
-        let own_doing = seen != Some(claimant);
-        Ok(match record {
-            Some(record) if own_doing && done_before(&record) => Finished::AlreadyDone,
-            record => Finished::Refused(record.map(Box::new)),
+        Ok(match record.as_ref().map(|record| rule(Hold::from(record))) {
+            Some(Ending::AlreadyDone) => Finished::AlreadyDone,
+            // A record that could be ended by now has become so since the statement.
+            _ => Finished::Refused(record.map(Box::new)),
         })
     }
 

@@ -17,10 +17,10 @@ use crate::{
         error::CommandError,
         statement::{BATCH, Statement},
     },
-    value::StoreError,
+    value::{StoreError, jitter},
 };
 
-use super::{Shared, namespace::Space, retry::unreadable, values::bytes, waiting::jitter};
+use super::{Shared, namespace::Space, retry::unreadable, values::bytes};
 
 /// How many records one round removes before a pause.
 const AT_ONCE: usize = 1000;

@@ -10,10 +10,10 @@ use crate::{
         error::{CommandError, too_large},
         statement::Statement,
     },
-    value::StoreError,
+    value::{StoreError, doubled, jitter},
 };
 
-use super::{Shared, connection_cache::AtHand, stored::Row, waiting::jitter};
+use super::{Shared, connection_cache::AtHand, stored::Row};
 
 /// How often a statement is sent at most if it loses against others, or if its connection breaks.
 const TRIES: u32 = 10;
@@ -106,7 +106,7 @@ impl<D: Driver> SqlStore<D> {
             }
             // If one connection is cut, often all of them are, which takes a moment in which the next one still
             // answers.
-            sleep(jitter((PAUSE * (1 << failures.min(8)) / 2).min(LONGEST_PAUSE))).await;
+            sleep(jitter(doubled(PAUSE, failures - 1, LONGEST_PAUSE))).await;
         }
     }
 

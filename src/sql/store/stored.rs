@@ -99,20 +99,10 @@ impl Stored {
 
     /// Returns what decides about a claim, at [`now`](Self::now).
     pub(in crate::sql) fn head(&self) -> Head<'_> {
-        let Record { state, claimant, attempt, fingerprint, caller, caller_is_new, .. } = self.record;
-        let Record { secret, origin, at_most_once, takeover, .. } = self.record;
         Head {
-            fingerprint,
-            caller,
-            caller_is_new,
-            secret,
-            origin,
-            at_most_once,
-            takeover,
             lease_ends: self.lease_ends.unsigned_abs(),
             expires: self.expires.unsigned_abs(),
-            binding: self.record.binding.as_ref(),
-            ..Head::new(state, claimant, attempt)
+            ..Head::from(&self.record)
         }
     }
 }

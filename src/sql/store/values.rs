@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::{
     sql::driver::Value,
     store::Granted,
-    value::{Caller, Claim, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext},
+    value::{self, Caller, Claim, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext},
 };
 
 use super::{
@@ -79,7 +79,7 @@ pub(in crate::sql) fn time(duration: Duration) -> Value<'static> {
 
 /// Returns lease and life of a running record.
 pub(in crate::sql) fn lease_and_life(claim: &Claim) -> [Value<'static>; 2] {
-    [time(claim.lease), time(claim.lease.max(claim.horizon))]
+    [time(claim.lease), time(claim.lifetime())]
 }
 
 pub(in crate::sql) fn note(claim: &Claim) -> Value<'_> {
@@ -126,7 +126,7 @@ fn fingerprint_bytes(fingerprint: Fingerprint) -> [u8; 33] {
 }
 
 fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(FOREVER).min(FOREVER)
+    i64::try_from(value::millis(duration)).unwrap_or(FOREVER).min(FOREVER)
 }
 
 #[cfg(test)]

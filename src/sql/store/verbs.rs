@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::{
     sql::{SqlStore, driver::Driver},
     store::{Claimed, Finished, Issued, Renewed, Store, StoreFuture},
-    value::{Claim, Claimant, Issue, RecordKey, Release, Settlement},
+    value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlement},
 };
 
 impl<D: Driver> Store for SqlStore<D> {
@@ -20,11 +20,11 @@ impl<D: Driver> Store for SqlStore<D> {
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_settled(key, None, settlement))
+        StoreFuture::new(self.end_settled(key, Behalf::Own, settlement))
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_released(key, None, release))
+        StoreFuture::new(self.end_released(key, Behalf::Own, release))
     }
 
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {

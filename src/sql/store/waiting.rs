@@ -4,7 +4,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::{
     sql::{SqlStore, driver::Driver},
-    value::{Claimant, RecordKey, StoreError},
+    value::{Claimant, RecordKey, StoreError, jitter},
 };
 
 use super::{
@@ -76,10 +76,4 @@ async fn until_ended(place: &mut Place<'_>, holder: Claimant) -> Result<(), Stor
         }
         place.changed().await;
     }
-}
-
-/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
-pub(in crate::sql) fn jitter(time: Duration) -> Duration {
-    let [random, ..] = Claimant::random().to_bytes();
-    time / 2 + time * u32::from(random) / 512
 }

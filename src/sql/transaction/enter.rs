@@ -17,11 +17,10 @@ use crate::{
             retry::read,
             stored::{Row, Stored},
             values::{Marks, bytes, over_expired, taken},
-            waiting::jitter,
         },
     },
     store::{Claimed, Entered, Granted},
-    value::{Claim, Head, RecordKey, StoreError, UNRECONCILED, Verdict, judge},
+    value::{Claim, Head, RecordKey, StoreError, UNRECONCILED, Verdict, jitter, judge},
 };
 
 use super::{

@@ -8,7 +8,7 @@ use sqlx::Database;
 use crate::{
     sql::store::Shared,
     store::Granted,
-    value::{Claim, Head, State},
+    value::{Claim, Head, State, millis},
 };
 
 /// The keys that are running in transactions of this process.
@@ -60,7 +60,7 @@ impl<D: Database> Place<D> {
             caller_is_new: granted.caller_is_new,
             secret: claim.secret,
             origin: granted.origin,
-            lease_ends: u64::try_from(claim.lease.as_millis()).unwrap_or(u64::MAX).max(1),
+            lease_ends: millis(claim.lease).max(1),
             ..Head::new(State::Running, claim.claimant, granted.attempt)
         };
         running.insert(id.to_vec(), Runner { head, written: false });

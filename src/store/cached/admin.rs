@@ -1,5 +1,5 @@
 use crate::{
-    store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
+    store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture, support::forward_store},
     value::{Claimant, Filter, Record, RecordKey, Release, Settlement},
 };
 
@@ -7,13 +7,7 @@ use super::CachedStore;
 
 /// Administers the store behind. If a record is ended or forgotten there, its copy is removed as well.
 impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
-    fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
-        self.behind.inspect(key)
-    }
-
-    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
-        self.behind.list(filter, after, limit)
-    }
+    forward_store!([behind] inspect, list, stats);
 
     fn settle_as<'a>(
         &'a self,
@@ -53,9 +47,5 @@ impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
             }
             self.behind.purge(limit).await
         })
-    }
-
-    fn stats(&self) -> StoreFuture<'_, Stats> {
-        self.behind.stats()
     }
 }

@@ -1,13 +1,9 @@
-use std::time::Duration;
-
 use bytes::Bytes;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     store::{Claimed, StoreAdmin, StoreFuture},
-    value::{
-        Claim, Claimant, Head, Issue, Record, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge,
-    },
+    value::{Claim, Claimant, Head, Issue, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge},
 };
 
 use super::CachedStore;
@@ -22,7 +18,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         if record.state != State::Settled {
             return None;
         }
-        match judge(Some(&head(&record)), claim, 0) {
+        match judge(Some(&Head::from(&record)), claim, 0) {
             Verdict::Settled(origin) => Some(Claimed::Settled(record.payload, origin)),
             Verdict::Mismatch(what) => Some(Claimed::Mismatch(what)),
             Verdict::Foreign => Some(Claimed::Foreign),
@@ -52,7 +48,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         let Ok(Ok(Some(record))) = timeout_at(end, self.behind.inspect(key)).await else { return };
         // The record may be another one by now.
         let life = self.at_most.min(record.expires_in).saturating_sub(self.limit);
-        if life.is_zero() || judge(Some(&head(&record)), claim, 0) != Verdict::Settled(claim.origin()) {
+        if life.is_zero() || judge(Some(&Head::from(&record)), claim, 0) != Verdict::Settled(claim.origin()) {
             return;
         }
         let settlement = Settlement::new(copy.claimant, record.payload, life);
@@ -108,25 +104,4 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
             self.rest.begin(error);
         }
     }
-}
-
-/// Returns the head of a record at the moment when it was read.
-fn head(record: &Record) -> Head<'_> {
-    Head {
-        fingerprint: record.fingerprint,
-        caller: record.caller,
-        caller_is_new: record.caller_is_new,
-        secret: record.secret,
-        origin: record.origin,
-        at_most_once: record.at_most_once,
-        takeover: record.takeover,
-        lease_ends: millis(record.lease_left),
-        expires: millis(record.expires_in),
-        binding: record.binding.as_ref(),
-        ..Head::new(record.state, record.claimant, record.attempt)
-    }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
-use super::{Claimed, Finished, Issued, Renewed, Store, StoreAdmin, StoreFuture};
+use super::{Claimed, Finished, Issued, Renewed, Store, StoreAdmin, StoreFuture, support::forward_store};
 
 use self::{filling::Filling, rest::Rest};
 
@@ -128,9 +128,7 @@ impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for CachedStore<F, S> {
 }
 
 impl<F: StoreAdmin, S: StoreAdmin> Store for CachedStore<F, S> {
-    fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
-        self.behind.issue(key, issue)
-    }
+    forward_store!([behind] issue, renew, settle, release, changed);
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
         StoreFuture::new(async move {
@@ -141,21 +139,5 @@ impl<F: StoreAdmin, S: StoreAdmin> Store for CachedStore<F, S> {
             self.keep(key, claim, &claimed).await;
             Ok(claimed)
         })
-    }
-
-    fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
-        self.behind.renew(key, claim)
-    }
-
-    fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        self.behind.settle(key, settlement)
-    }
-
-    fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        self.behind.release(key, release)
-    }
-
-    fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
-        self.behind.changed(key, holder, within)
     }
 }

@@ -6,6 +6,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use crate::value::millis;
+
 /// How long a cache that failed is not used.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -19,17 +21,16 @@ pub(super) struct Rest {
 impl Rest {
     pub(super) fn is_on(&self) -> bool {
         let until = self.until.load(Relaxed);
-        until > 0 && self.millis() < until
+        until > 0 && self.elapsed() < until
     }
 
     pub(super) fn begin(&self, why: &dyn Display) {
-        let pause = u64::try_from(PAUSE.as_millis()).unwrap_or(u64::MAX);
-        self.until.store(self.millis().saturating_add(pause), Relaxed);
+        self.until.store(self.elapsed().saturating_add(millis(PAUSE)), Relaxed);
         warn_of(why);
     }
 
-    fn millis(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    fn elapsed(&self) -> u64 {
+        millis(self.began.elapsed())
     }
 }
 

@@ -1,11 +1,11 @@
 use crate::{
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
     value::{
-        Claimant, Entry as Listed, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
+        Behalf, Claimant, Entry as Listed, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind,
     },
 };
 
-use super::{MemoryStore, room::Full, shard::Entry};
+use super::{MemoryStore, entry::Entry, room::Full};
 
 /// How many slots are visited before a lock is released.
 const AT_ONCE: u32 = 256;
@@ -38,14 +38,14 @@ impl StoreAdmin for MemoryStore {
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
-        let settled = self.memory.roomy(name.shard, |turn| turn.settle_as(&name, seen, settlement));
+        let settled = self.memory.roomy(name.shard, |turn| turn.settle(&name, Behalf::Of(seen), settlement));
         StoreFuture::ready(settled.map_err(Full::of_an_answer))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
         let now = self.memory.now();
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, now, |turn| turn.release_as(&name, seen, release))))
+        StoreFuture::ready(Ok(self.memory.verb(name.shard, now, |turn| turn.release(&name, Behalf::Of(seen), release))))
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
@@ -70,14 +70,7 @@ impl StoreAdmin for MemoryStore {
         let mut at = Some(Position::default());
         while let Some(position) = at {
             at = self.walk(position, now, |entry, now| {
-                let count = match entry.state() {
-                    State::Issued => &mut stats.issued,
-                    State::Running if entry.is_abandoned(now) => &mut stats.abandoned,
-                    State::Running => &mut stats.running,
-                    State::Settled => &mut stats.settled,
-                    State::Released => &mut stats.released,
-                };
-                *count += 1;
+                stats.count(entry.state(), entry.is_abandoned(now));
                 true
             });
         }

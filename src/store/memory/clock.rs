@@ -5,6 +5,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use crate::value::millis;
+
 /// The clock of a [`MemoryStore`](super::MemoryStore).
 ///
 /// The default is the wall clock when the store is created and Tokio's time from then on. So a change of the machine's
@@ -55,11 +57,6 @@ impl Clock for RunContext {
     }
 }
 
-/// Converts to whole milliseconds; a duration that is too long becomes the maximum.
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,10 +67,5 @@ mod tests {
         let before = clock.now();
         tokio::time::advance(Duration::from_secs(90)).await;
         assert_eq!(clock.now() - before, 90_000);
-    }
-
-    #[test]
-    fn long_is_for_ever() {
-        assert_eq!(millis(Duration::MAX), u64::MAX);
     }
 }

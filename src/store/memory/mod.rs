@@ -4,7 +4,7 @@ mod admin;
 mod builder;
 mod clock;
 mod dropped;
-mod moment;
+mod entry;
 mod room;
 mod shard;
 mod share;
@@ -15,7 +15,7 @@ mod waiters;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
+use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
@@ -172,13 +172,17 @@ impl Store for MemoryStore {
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
         StoreFuture::ready(
-            self.memory.roomy(name.shard, |turn| turn.settle(&name, settlement)).map_err(Full::of_an_answer),
+            self.memory
+                .roomy(name.shard, |turn| turn.settle(&name, Behalf::Own, settlement))
+                .map_err(Full::of_an_answer),
         )
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
         let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.release(&name, release))))
+        StoreFuture::ready(Ok(self
+            .memory
+            .verb(name.shard, self.memory.now(), |turn| turn.release(&name, Behalf::Own, release))))
     }
 
     /// # Panics

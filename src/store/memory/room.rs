@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::value::{State, StoreError, StoreErrorKind};
 
-use super::{shard::Entry, share::Shares};
+use super::{entry::Entry, share::Shares};
 
 /// Counts the records of all shards, and the bytes that they keep. A count changes only while the shard of its record
 /// is locked.

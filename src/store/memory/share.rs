@@ -4,7 +4,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::shard::Entry;
+use super::entry::Entry;
 
 const PARTS: usize = 16;
 

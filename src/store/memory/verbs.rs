@@ -5,13 +5,13 @@ use tokio::sync::{Notify, futures::OwnedNotified};
 
 use crate::{
     store::{Claimed, Finished, Issued, Renewed},
-    value::{Claim, Claimant, Issue, Record, Release, Settlement, State, Verdict, judge},
+    value::{Behalf, Claim, Claimant, Ending, Issue, Record, Release, Settlement, Verdict, judge, undone},
 };
 
 use super::{
-    moment::later,
+    entry::{Entry, later},
     room::Full,
-    shard::{Entry, Name, Turn},
+    shard::{Name, Turn},
 };
 
 /// The operations of a store, each on a locked shard.
@@ -58,57 +58,27 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn settle(&mut self, name: &Name<'_>, settlement: &Settlement) -> Result<Finished, Full> {
-        let Some(slot) = self.find(name) else { return Ok(Finished::Refused(None)) };
-        if self.runs_under(slot, settlement.claimant) {
-            return self.write_settled(slot, settlement);
-        }
-        let entry = &self.shard.slab[slot];
-        if entry.state() == State::Settled && entry.claimant() == settlement.claimant {
-            return Ok(Finished::AlreadyDone);
-        }
-        Ok(self.refuse(slot))
-    }
-
-    pub(super) fn release(&mut self, name: &Name<'_>, release: &Release) -> Finished {
-        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
-        if self.runs_under(slot, release.claimant) {
-            return self.write_released(slot, release);
-        }
-        if self.is_released_by(slot, release.claimant) {
-            return Finished::AlreadyDone;
-        }
-        self.refuse(slot)
-    }
-
-    pub(super) fn settle_as(
+    pub(super) fn settle(
         &mut self,
         name: &Name<'_>,
-        seen: Claimant,
+        behalf: Behalf,
         settlement: &Settlement,
     ) -> Result<Finished, Full> {
         let Some(slot) = self.find(name) else { return Ok(Finished::Refused(None)) };
-        if self.is_abandoned_by(slot, seen) {
-            return self.write_settled(slot, settlement);
+        match self.shard.slab[slot].hold(self.now).settle(settlement.claimant, behalf) {
+            Ending::Write => self.write_settled(slot, settlement),
+            Ending::AlreadyDone => Ok(Finished::AlreadyDone),
+            Ending::Refused => Ok(self.refuse(slot)),
         }
-        let entry = &self.shard.slab[slot];
-        let own = entry.state() == State::Settled && entry.claimant() == settlement.claimant;
-        // If the reconciliation uses the claimant that was seen, the runner may have settled by itself.
-        if own && settlement.claimant != seen {
-            return Ok(Finished::AlreadyDone);
-        }
-        Ok(self.refuse(slot))
     }
 
-    pub(super) fn release_as(&mut self, name: &Name<'_>, seen: Claimant, release: &Release) -> Finished {
+    pub(super) fn release(&mut self, name: &Name<'_>, behalf: Behalf, release: &Release) -> Finished {
         let Some(slot) = self.find(name) else { return Finished::Refused(None) };
-        if self.is_abandoned_by(slot, seen) {
-            return self.write_released(slot, release);
+        match self.shard.slab[slot].hold(self.now).release(release.claimant, behalf) {
+            Ending::Write => self.write_released(slot, release),
+            Ending::AlreadyDone => Finished::AlreadyDone,
+            Ending::Refused => self.refuse(slot),
         }
-        if release.claimant != seen && self.is_released_by(slot, release.claimant) {
-            return Finished::AlreadyDone;
-        }
-        self.refuse(slot)
     }
 
     pub(super) fn forget(&mut self, name: &Name<'_>) -> bool {
@@ -154,15 +124,15 @@ impl Turn<'_> {
 
     fn write_released(&mut self, slot: u32, release: &Release) -> Finished {
         let now = self.now;
-        if release.undo && self.shard.slab[slot].began_with_its_claim() {
+        let undone = release.undo.then(|| undone(&self.shard.slab[slot].head()));
+        if matches!(undone, Some(None)) {
             self.remove(slot);
             return Finished::Done;
         }
         self.change(slot, 0, |entry| {
-            if release.undo {
-                entry.undo(release.claimant, release.keep, now);
-            } else {
-                entry.release(release.claimant, release.keep, now);
+            entry.release(release.claimant, release.keep, now);
+            if let Some(left) = undone.flatten() {
+                entry.undo(&left);
             }
             None
         });
@@ -174,19 +144,6 @@ impl Turn<'_> {
     }
 
     fn runs_under(&self, slot: u32, claimant: Claimant) -> bool {
-        let entry = &self.shard.slab[slot];
-        entry.state() == State::Running && entry.claimant() == claimant
-    }
-
-    fn is_abandoned_by(&self, slot: u32, seen: Claimant) -> bool {
-        self.runs_under(slot, seen) && self.shard.slab[slot].is_abandoned(self.now)
-    }
-
-    /// Returns whether this claimant has released the record. A released token is issued again, but still names the
-    /// claimant.
-    fn is_released_by(&self, slot: u32, claimant: Claimant) -> bool {
-        let entry = &self.shard.slab[slot];
-        let released = matches!(entry.state(), State::Issued | State::Released);
-        released && entry.claimant() == claimant && claimant != Claimant::NONE
+        self.shard.slab[slot].hold(self.now).runs_under(claimant)
     }
 }

@@ -2,7 +2,9 @@ use redis::{Pipeline, Value};
 
 use crate::{
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
-    value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind},
+    value::{
+        Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
+    },
 };
 
 use super::{
@@ -10,7 +12,6 @@ use super::{
     claim::{Found, torn, whole},
     connection::{Node, RetryOnDisconnect, said},
     error::CommandError,
-    finish::Place,
     record::{HEAD, Stored, Unreadable, glance},
     scripts::FORGET,
 };
@@ -45,11 +46,11 @@ impl StoreAdmin for RedisStore {
         seen: Claimant,
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_with_answer(key, Place::Of(seen), settlement))
+        StoreFuture::new(self.end_with_answer(key, Behalf::Of(seen), settlement))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_without_answer(key, Place::Of(seen), release))
+        StoreFuture::new(self.end_without_answer(key, Behalf::Of(seen), release))
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
@@ -124,14 +125,7 @@ impl RedisStore {
                 let (next, names) = self.scan(node, cursor, BATCH.1).await?;
                 let names: Vec<_> = names.into_iter().filter(|(name, _)| seen.insert(digest(name))).collect();
                 for (state, abandoned) in self.glances(node, &names).await?.into_iter().flatten() {
-                    let count = match state {
-                        State::Issued => &mut stats.issued,
-                        State::Running if abandoned => &mut stats.abandoned,
-                        State::Running => &mut stats.running,
-                        State::Settled => &mut stats.settled,
-                        State::Released => &mut stats.released,
-                    };
-                    *count += 1;
+                    stats.count(state, abandoned);
                 }
                 cursor = next;
                 if cursor == 0 {

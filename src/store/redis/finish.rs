@@ -2,7 +2,7 @@ use redis::Value;
 
 use crate::{
     store::{Finished, Renewed},
-    value::{Claim, Claimant, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
+    value::{Behalf, Claim, Claimant, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
 };
 
 use super::{
@@ -15,22 +15,10 @@ use super::{
     scripts::{RELEASE, RENEW, SETTLE},
 };
 
-/// On whose behalf a claim is ended.
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// The claimant's own.
-    Own,
-    /// That of a runner whose lease has to have lapsed.
-    Of(Claimant),
-}
-
-impl Place {
-    fn of(self, own: Claimant) -> ([u8; 16], &'static [u8]) {
-        match self {
-            Self::Own => (own.to_bytes(), b"0"),
-            Self::Of(runner) => (runner.to_bytes(), b"1"),
-        }
-    }
+/// Returns what a script compares: the claimant that the record must name, and '1' if its lease must have lapsed.
+fn compared(behalf: Behalf, by: Claimant) -> ([u8; 16], &'static [u8]) {
+    let lapsed: &[u8] = if behalf == Behalf::Own { b"0" } else { b"1" };
+    (behalf.runner(by).to_bytes(), lapsed)
 }
 
 impl RedisStore {
@@ -48,7 +36,7 @@ impl RedisStore {
     pub(super) async fn end_with_answer(
         &self,
         key: &RecordKey,
-        place: Place,
+        behalf: Behalf,
         settlement: &Settlement,
     ) -> Result<Finished, StoreError> {
         let payload = settlement.payload.as_deref().unwrap_or_default();
@@ -58,7 +46,7 @@ impl RedisStore {
                 "the answer is larger than Redis takes: lower the layer's `response_limit`",
             ));
         };
-        let (runner, lapsed) = place.of(settlement.claimant);
+        let (runner, lapsed) = compared(behalf, settlement.claimant);
         let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();
         let span = millis(settlement.retention);
         let (times, span) = (times(0, span, length), span.to_string());
@@ -79,10 +67,10 @@ impl RedisStore {
     pub(super) async fn end_without_answer(
         &self,
         key: &RecordKey,
-        place: Place,
+        behalf: Behalf,
         release: &Release,
     ) -> Result<Finished, StoreError> {
-        let (runner, lapsed) = place.of(release.claimant);
+        let (runner, lapsed) = compared(behalf, release.claimant);
         let name = self.space.name(key);
         let keep = millis(release.keep);
         let span = keep.to_string();

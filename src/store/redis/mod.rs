@@ -14,11 +14,11 @@ mod waiting;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement, StoreError};
+use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlement, StoreError};
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
-use self::{connection::Line, finish::Place, names::Space, waiting::Waiting};
+use self::{connection::Line, names::Space, waiting::Waiting};
 
 pub use self::builder::RedisStoreBuilder;
 
@@ -129,11 +129,11 @@ impl Store for RedisStore {
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_with_answer(key, Place::Own, settlement))
+        StoreFuture::new(self.end_with_answer(key, Behalf::Own, settlement))
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_without_answer(key, Place::Own, release))
+        StoreFuture::new(self.end_without_answer(key, Behalf::Own, release))
     }
 
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {

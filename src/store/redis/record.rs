@@ -153,13 +153,6 @@ impl Stored {
         let time = |ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
         let (lease, age) = if self.state == State::Running { (self.u64(LEASE), self.age()) } else { (0, 0) };
         Record {
-            fingerprint: self.fingerprint(),
-            caller: caller(&self.bytes),
-            caller_is_new: self.has(CALLER_IS_NEW),
-            secret: secret(&self.bytes),
-            origin: self.origin,
-            at_most_once: self.has(AT_MOST_ONCE),
-            takeover: self.has(TAKEOVER),
             lease: Duration::from_millis(lease),
             lease_left: Duration::from_millis(lease.saturating_sub(age)),
             lapsed_for: Duration::from_millis(age.saturating_sub(lease)),
@@ -168,9 +161,8 @@ impl Stored {
             expires_in: Duration::from_millis(self.left),
             payload: self.payload(),
             note: self.note.clone(),
-            binding: self.binding.clone(),
             trace: self.trace,
-            ..Record::new(self.state, self.claimant(), self.attempt())
+            ..Record::from(&self.head())
         }
     }
 

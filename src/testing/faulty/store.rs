@@ -6,7 +6,7 @@ use crate::{
     RecordKey, StoreVerb,
     store::{
         Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
-        Stats, Store, StoreAdmin, StoreFuture,
+        Stats, Store, StoreAdmin, StoreFuture, support::forward_store,
     },
 };
 
@@ -157,36 +157,5 @@ impl<S: Store> Store for FaultyStore<S> {
 }
 
 impl<S: StoreAdmin> StoreAdmin for FaultyStore<S> {
-    fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
-        self.inner.inspect(key)
-    }
-
-    fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
-        self.inner.list(filter, after, limit)
-    }
-
-    fn settle_as<'a>(
-        &'a self,
-        key: &'a RecordKey,
-        seen: Claimant,
-        settlement: &'a Settlement,
-    ) -> StoreFuture<'a, Finished> {
-        self.inner.settle_as(key, seen, settlement)
-    }
-
-    fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
-        self.inner.release_as(key, seen, release)
-    }
-
-    fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
-        self.inner.forget(key)
-    }
-
-    fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
-        self.inner.purge(limit)
-    }
-
-    fn stats(&self) -> StoreFuture<'_, Stats> {
-        self.inner.stats()
-    }
+    forward_store!([inner] inspect, list, settle_as, release_as, forget, purge, stats);
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::SigningKeys;
-use crate::value::Binding;
+use crate::value::{Binding, millis};
 
 /// How long a spent token is remembered at least beyond its lifetime, however little clocks differ: a claim that was sent
 /// while it was good may be on its way, or wait.
@@ -101,10 +101,6 @@ impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signer").field("keys", &self.keys).field("skew", &self.skew).finish_non_exhaustive()
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn signed(millis: u64) -> i64 {

@@ -59,6 +59,13 @@ impl Claim {
         }
     }
 
+    /// Returns how long the record of the running claim lives without renewal: the longer of lease and horizon.
+    #[inline]
+    #[must_use]
+    pub fn lifetime(&self) -> Duration {
+        self.lease.max(self.horizon)
+    }
+
     /// Keys the caller and the fingerprint with a secret.
     pub(crate) fn sealed_with(mut self, secret: &Secret) -> Self {
         let (caller, fingerprint, number) = (self.caller, self.fingerprint, secret.number());

@@ -24,7 +24,7 @@ pub enum State {
 }
 
 /// The record that a store holds for a key, as it is read.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {
     /// The state.

@@ -2,11 +2,10 @@ use std::time::Duration;
 
 use tower_idempotency::{
     Fingerprint, Mismatch, RecordKey,
-    store::{Claim, Claimant, Claimed, Granted, Origin, State},
+    store::{Claim, Claimant, Claimed, Granted, Origin, State, StoredRecord},
 };
 
 use super::{Broken, Bug, FOR_EVER};
-use crate::model::Row;
 
 impl Broken {
     pub(super) fn before_claiming(&self, key: &RecordKey, claim: &mut Claim) -> Option<Claimed> {
@@ -30,7 +29,7 @@ impl Broken {
             }
             return None;
         };
-        let lapsed = row.lapsed(self.model.now());
+        let lapsed = row.lease_ends <= self.model.now();
         let own = row.claimant == claim.claimant;
         match (self.bug, row.state) {
             (Bug::OwnClaimRefused, State::Running) if own => claim.claimant = Claimant::random(),
@@ -121,7 +120,7 @@ impl Broken {
         &self,
         key: &RecordKey,
         claim: &Claim,
-        before: Option<&Row>,
+        before: Option<&StoredRecord>,
         mut granted: Granted,
     ) -> Claimed {
         let state = before.map(|row| row.state);

@@ -1,11 +1,10 @@
 use bytes::Bytes;
 use tower_idempotency::{
     RecordKey,
-    store::{Caller, Claim, Finished, Release, Settlement, State, Store},
+    store::{Caller, Claim, Finished, Release, Settlement, State, Store, StoredRecord},
 };
 
 use super::{Broken, Bug, FOR_EVER, at_once};
-use crate::model::Row;
 
 impl Broken {
     pub(super) fn before_settling(&self, key: &RecordKey, settlement: &mut Settlement) {
@@ -57,7 +56,13 @@ impl Broken {
         None
     }
 
-    pub(super) fn after_undoing(&self, key: &RecordKey, before: Option<&Row>, release: &Release, answer: &Finished) {
+    pub(super) fn after_undoing(
+        &self,
+        key: &RecordKey,
+        before: Option<&StoredRecord>,
+        release: &Release,
+        answer: &Finished,
+    ) {
         let Some(before) = before.filter(|_| release.undo) else { return };
         let done = matches!(answer, Finished::Done);
         match self.bug {

@@ -15,10 +15,10 @@ use std::{
 
 use tower_idempotency::{
     RecordKey,
-    store::{Finished, State, StoreFuture},
+    store::{Finished, State, StoreFuture, StoredRecord},
 };
 
-use crate::model::{Model, Row};
+use crate::model::Model;
 
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 
@@ -229,7 +229,7 @@ impl Broken {
         taken.expect("a valid key stays valid")
     }
 
-    fn row(&self, key: &RecordKey) -> Option<Row> {
+    fn row(&self, key: &RecordKey) -> Option<StoredRecord> {
         self.model.rows().get(key.as_bytes()).cloned()
     }
 
@@ -238,10 +238,10 @@ impl Broken {
     }
 
     fn has_lapsed(&self, key: &RecordKey) -> bool {
-        self.row(key).is_some_and(|row| row.state == State::Running && row.lapsed(self.model.now()))
+        self.row(key).is_some_and(|row| row.state == State::Running && row.lease_ends <= self.model.now())
     }
 
-    fn edit(&self, key: &RecordKey, edit: impl FnOnce(&mut Row)) {
+    fn edit(&self, key: &RecordKey, edit: impl FnOnce(&mut StoredRecord)) {
         if let Some(row) = self.model.rows().get_mut(key.as_bytes()) {
             edit(row);
         }
@@ -252,7 +252,7 @@ impl Broken {
     }
 
     fn refuse(&self, key: &RecordKey) -> Finished {
-        Finished::Refused(self.row(key).map(|row| Box::new(row.record(self.model.now()))))
+        Finished::Refused(self.row(key).map(|row| Box::new(row.read(self.model.now()))))
     }
 }
 

@@ -75,7 +75,7 @@ impl StoreAdmin for Broken {
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
         let now = self.model.now();
         if self.has(Bug::AbandonedPurged) {
-            self.model.rows().retain(|_, row| row.state != State::Running || !row.lapsed(now));
+            self.model.rows().retain(|_, row| row.state != State::Running || row.lease_ends > now);
         }
         let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         StoreFuture::ready(Ok(if self.has(Bug::LimitIgnored) { more } else { 0 }))

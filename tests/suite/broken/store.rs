@@ -9,7 +9,7 @@ use tower_idempotency::{
     RecordKey,
     store::{
         Caller, Claim, Claimant, Claimed, Finished, Issue, Issued, Origin, Release, Renewed, SecretNumber, Settlement,
-        State, Store, StoreFuture,
+        State, Store, StoreFuture, StoredRecord,
     },
 };
 
@@ -44,9 +44,13 @@ impl Store for Broken {
         };
         if torn {
             return StoreFuture::new(async move {
-                let verdict = self.model.verdict(&key, claim);
+                let mut read = self.model.slot(&key);
                 yield_now().await;
-                Ok(self.model.carry_out(verdict, &key, claim))
+                let answer = read.claim(claim);
+                if read.is_changed() {
+                    self.model.write(&key, read);
+                }
+                Ok(answer)
             });
         }
         if self.has(Bug::ClaimInTwoSteps) {
@@ -182,7 +186,7 @@ impl Store for Broken {
         let first = self.waited.lock().expect("no verb panics").insert(key.clone());
         let woken = async move {
             let mut changes = self.model.changes();
-            let held = |row: &crate::model::Row| row.state == State::Running && row.claimant == holder;
+            let held = |row: &StoredRecord| row.state == State::Running && row.claimant == holder;
             match self.bug {
                 Bug::EarlierChangeMissed if !seen.as_ref().is_some_and(held) => std::future::pending().await,
                 Bug::UnknownKeyWaitedFor if seen.is_none() => std::future::pending().await,

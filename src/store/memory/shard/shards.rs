@@ -7,7 +7,7 @@ use std::{
 use crate::{
     store::memory::{
         Clock,
-        moment::FOREVER,
+        entry::FOREVER,
         room::{Full, Room},
     },
     value::RecordKey,

@@ -1,6 +1,6 @@
 use std::ops::{Index, IndexMut};
 
-use super::entry::Entry;
+use crate::store::memory::entry::Entry;
 
 const SLOTS: u32 = 64;
 

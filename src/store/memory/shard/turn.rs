@@ -2,11 +2,16 @@ use std::sync::{Arc, MutexGuard};
 
 use tokio::sync::Notify;
 
-use crate::{store::memory::room::Full, value::State};
+use crate::{
+    store::memory::{
+        entry::{Entry, Extra},
+        room::Full,
+    },
+    value::State,
+};
 
 use super::{
     Shard,
-    entry::{Entry, Extra},
     shards::{Memory, Name},
 };
 

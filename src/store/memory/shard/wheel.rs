@@ -1,5 +1,5 @@
-use super::{entry::NIL, slab::Slab};
-use crate::store::memory::moment::FOREVER;
+use super::slab::Slab;
+use crate::store::memory::entry::{FOREVER, NIL};
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        store::memory::{shard::entry::Entry, tests::Random},
+        store::memory::{entry::Entry, tests::Random},
         value::{Binding, RecordKey},
     };
 

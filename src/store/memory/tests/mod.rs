@@ -8,6 +8,7 @@ mod rules;
 mod shares;
 mod threads;
 mod time;
+mod tokens;
 mod waiting;
 
 use std::{
@@ -22,8 +23,10 @@ use std::{
 
 use super::{Clock, MemoryStore};
 use crate::{
-    store::{Claimed, Finished, Granted, Store, StoreAdmin, StoreFuture},
-    value::{Caller, Claim, Claimant, Fingerprint, Record, RecordKey, Release, Settlement, StoreError},
+    store::{Claimed, Finished, Granted, Issued, Store, StoreAdmin, StoreFuture},
+    value::{
+        Binding, Caller, Claim, Claimant, Fingerprint, Issue, Record, RecordKey, Release, Settlement, State, StoreError,
+    },
 };
 pub(super) use model::Random;
 
@@ -110,6 +113,19 @@ fn settlement(claimant: Claimant, retention: u64) -> Settlement {
 
 fn release(claimant: Claimant, keep: u64) -> Release {
     Release::new(claimant, ms(keep))
+}
+
+fn token(store: &MemoryStore, name: &str, life: u64) -> Binding {
+    let binding = Binding::new("order", Some("ann"));
+    assert_eq!(now(store.issue(&key(name), &Issue::new(binding.clone(), ms(life)))), Issued::Done);
+    binding
+}
+
+fn refused(finished: &Finished) -> Option<State> {
+    match finished {
+        Finished::Refused(record) => record.as_ref().map(|record| record.state),
+        other => panic!("{other:?}"),
+    }
 }
 
 impl MemoryStore {

@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::{store::redis::error::CommandError, value::Claimant};
+use crate::store::redis::error::CommandError;
 
 pub(in crate::store::redis) use self::source::Source;
 
@@ -185,10 +185,4 @@ impl Link {
 
 fn is_read_only(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
-}
-
-/// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
-pub(in crate::store::redis) fn jitter(time: Duration) -> Duration {
-    let [random, ..] = Claimant::random().to_bytes();
-    time / 2 + time * u32::from(random) / 512
 }

@@ -18,6 +18,6 @@ pub(in crate::store::redis) use self::cluster::{Cluster, Subscriber};
 pub(in crate::store::redis) use self::sentinel::{Url, Watched};
 pub(in crate::store::redis) use self::{
     line::{Line, Node, RetryOnDisconnect, hearing, said},
-    link::{Limits, Link, Source, jitter},
+    link::{Limits, Link, Source},
     url::check,
 };

@@ -5,13 +5,10 @@ use tokio::time::sleep;
 
 use crate::{
     store::redis::{Shared, error::CommandError},
-    value::{StoreError, StoreErrorKind},
+    value::{StoreError, StoreErrorKind, jitter},
 };
 
-use super::{
-    line::{Line, Node},
-    link::jitter,
-};
+use super::line::{Line, Node};
 
 const OLDEST: (u32, u32) = (7, 0);
 

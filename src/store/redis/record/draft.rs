@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::value::{Binding, Claim, Claimant, Granted, Issue, State};
+use crate::value::{self, Binding, Claim, Claimant, Granted, Issue, State};
 
 use super::{AT_MOST_ONCE, CALLER_IS_NEW, CREATED, FOREVER, TAKEOVER, VERSION, code, parts::Parts};
 
@@ -55,7 +55,7 @@ impl NewRecord {
 
 /// Returns lease and span of a running record, in milliseconds.
 pub(in crate::store::redis) fn lease_and_span(claim: &Claim) -> (u64, u64) {
-    (millis(claim.lease), millis(claim.lease.max(claim.horizon)))
+    (millis(claim.lease), millis(claim.lifetime()))
 }
 
 /// Returns lease, span and length of the payload, as they are encoded in a record.
@@ -68,7 +68,7 @@ pub(in crate::store::redis) fn times(lease: u64, span: u64, length: u32) -> [u8;
 }
 
 pub(in crate::store::redis) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(FOREVER).min(FOREVER)
+    value::millis(duration).min(FOREVER)
 }
 
 /// Returns the part up to the scheme of the fingerprint.

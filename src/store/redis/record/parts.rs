@@ -1,4 +1,7 @@
-use crate::value::{Binding, Caller, Origin, SecretNumber, TraceContext};
+use crate::{
+    store::support::bytes::{put_text, take, take_text},
+    value::{Binding, Caller, Origin, SecretNumber, TraceContext},
+};
 
 const TOKEN: u8 = 1;
 const ORIGIN: u8 = 1 << 1;
@@ -41,9 +44,9 @@ impl<'a> Parts<'a> {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.note.len());
         if let Some(binding) = &self.binding {
-            write_text(&mut bytes, &binding.purpose);
+            put_text(&mut bytes, binding.purpose.as_bytes());
             match &binding.principal {
-                Some(principal) => write_text(&mut bytes, principal),
+                Some(principal) => put_text(&mut bytes, principal.as_bytes()),
                 None => bytes.extend_from_slice(&NO_PRINCIPAL.to_be_bytes()),
             }
         }
@@ -57,11 +60,6 @@ impl<'a> Parts<'a> {
         bytes.extend_from_slice(self.note);
         bytes
     }
-}
-
-fn write_text(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(NO_PRINCIPAL).to_be_bytes());
-    bytes.extend_from_slice(text.as_bytes());
 }
 
 fn read_binding(rest: &mut &[u8]) -> Option<Binding> {
@@ -84,14 +82,5 @@ fn read_origin(rest: &mut &[u8]) -> Option<Origin> {
 
 /// Reads a text that is preceded by its length.
 fn read_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
-    let length = u32::from_be_bytes(take(rest)?);
-    let (text, behind) = rest.split_at_checked(length as usize)?;
-    *rest = behind;
-    std::str::from_utf8(text).ok()
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, behind) = rest.split_first_chunk()?;
-    *rest = behind;
-    Some(*taken)
+    std::str::from_utf8(take_text(rest)?).ok()
 }

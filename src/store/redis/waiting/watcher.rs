@@ -9,12 +9,12 @@ use tokio::{
 use crate::{
     store::redis::{
         RedisStore,
-        connection::{RetryOnDisconnect, jitter},
+        connection::RetryOnDisconnect,
         error::CommandError,
         record::{OWNED, owned_by},
         scripts::WATCH,
     },
-    value::{Claimant, RecordKey, StoreError},
+    value::{Claimant, RecordKey, StoreError, jitter},
 };
 
 use super::room::Known;

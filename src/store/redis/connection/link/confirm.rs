@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{Link, Live};
-use crate::store::redis::error::CommandError;
+use crate::{store::redis::error::CommandError, value::millis};
 
 /// After this long without an answer, another server may be the master, and the former one may be back without knowing
 /// that.
@@ -40,7 +40,7 @@ impl Heard {
     }
 
     fn elapsed(&self) -> u64 {
-        self.began.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
+        millis(self.began.elapsed())
     }
 }
 

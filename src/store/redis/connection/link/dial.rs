@@ -11,8 +11,11 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 
-use super::{Link, Live, jitter};
-use crate::store::redis::error::CommandError;
+use super::{Link, Live};
+use crate::{
+    store::redis::error::CommandError,
+    value::{doubled, jitter},
+};
 
 /// The pause after a first failed try to connect; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -90,7 +93,7 @@ impl Link {
         match &connected {
             Ok(_) => *dial = Dial::default(),
             Err(error) => {
-                let pause = PAUSE.saturating_mul(1 << dial.failures.min(5)).min(LONGEST_PAUSE);
+                let pause = doubled(PAUSE, dial.failures.min(5), LONGEST_PAUSE);
                 dial.failures += 1;
                 dial.not_before = Some(Instant::now() + jitter(pause));
                 dial.error = Some(error.clone());

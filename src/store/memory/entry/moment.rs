@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use super::clock::millis;
+use crate::value::millis;
 
 /// The last moment that an entry can hold: the year 10889.
-pub(super) const FOREVER: u64 = (1 << 48) - 1;
+pub(in crate::store::memory) const FOREVER: u64 = (1 << 48) - 1;
 
 /// Returns the moment that is `duration` after `now`.
-pub(super) fn later(now: u64, duration: Duration) -> u64 {
+pub(in crate::store::memory) fn later(now: u64, duration: Duration) -> u64 {
     now.saturating_add(millis(duration)).min(FOREVER)
 }
 

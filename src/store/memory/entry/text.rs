@@ -1,9 +1,6 @@
 use std::{iter, sync::Arc};
 
-use crate::{
-    store::memory::clock::millis,
-    value::{Caller, Claim, Granted, Origin, SecretNumber, TraceContext},
-};
+use crate::value::{Caller, Claim, Granted, Origin, SecretNumber, TraceContext, millis};
 
 const KEY: u16 = (1 << 10) - 1;
 const CALLER: u16 = 1 << 10;

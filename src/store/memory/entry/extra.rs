@@ -1,0 +1,31 @@
+use bytes::Bytes;
+
+use crate::value::Binding;
+
+/// The fields that few records have.
+#[derive(Default)]
+pub(in crate::store::memory) struct Extra {
+    pub(super) note: Bytes,
+    pub(super) token: Option<Token>,
+    pub(super) payload: Option<Bytes>,
+}
+
+/// What makes a record a token's.
+pub(super) struct Token {
+    pub(super) binding: Binding,
+    /// The first expiry.
+    pub(super) expires: u64,
+}
+
+impl Extra {
+    pub(super) fn bytes(&self) -> usize {
+        let token = self.token.as_ref().map_or(0, Token::bytes);
+        self.note.len() + self.payload.as_ref().map_or(0, Bytes::len) + token
+    }
+}
+
+impl Token {
+    pub(super) fn bytes(&self) -> usize {
+        self.binding.purpose.len() + self.binding.principal.as_ref().map_or(0, |principal| principal.len())
+    }
+}
