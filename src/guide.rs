@@ -46,6 +46,12 @@ pub mod mistakes {}
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing {}
 
+/// Writing a store.
+#[cfg(all(feature = "memory", feature = "testing"))]
+#[cfg_attr(docsrs, doc(cfg(all(feature = "memory", feature = "testing"))))]
+#[doc = include_str!("../docs/stores.md")]
+pub mod stores {}
+
 /// Refusals.
 #[doc = include_str!("../docs/refusals.md")]
 pub mod refusals {}

@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used)]
 
 mod broken;
+#[path = "../../examples/custom_store.rs"]
+mod custom_store;
 mod faults;
 mod model;
 
@@ -31,6 +33,23 @@ async fn a_correct_store_passes() {
 async fn a_correct_store_passes_in_real_time_on_many_threads() {
     let store = Model::new();
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+#[test]
+fn the_store_of_the_example_passes() {
+    custom_store::main().expect("the example keeps all rules");
+}
+
+/// The guide shows the example step by step: each line of its code that is visible is one of the example's.
+#[test]
+fn the_guide_shows_the_example() {
+    let guide = include_str!("../../docs/stores.md");
+    let example: HashSet<_> = include_str!("../../examples/custom_store.rs").lines().map(str::trim).collect();
+    let blocks = guide.split("```").skip(1).step_by(2);
+    let code = blocks.filter(|block| block.starts_with("no_run\n")).flat_map(|block| block.lines().skip(1));
+    let visible = code.map(str::trim).filter(|line| !line.is_empty() && *line != "#" && !line.starts_with("# "));
+    let other: Vec<_> = visible.filter(|line| !example.contains(line)).collect();
+    assert!(other.is_empty(), "docs/stores.md shows other lines than examples/custom_store.rs: {other:#?}");
 }
 
 struct Manual(ManualClock, Model);

@@ -96,7 +96,7 @@ impl<'a> From<&'a Record> for Head<'a> {
 }
 
 impl From<&Head<'_>> for Record {
-    /// Creates a record with what its head tells. Times, payload, note and trace remain to be filled in.
+    /// Creates a record with what is in its head. Times, payload, note and trace remain to be filled in.
     fn from(head: &Head<'_>) -> Self {
         Self {
             fingerprint: head.fingerprint,
