@@ -1,4 +1,4 @@
-//! A store of one's own, on anything that can replace a value by compare-and-set: a table of `DynamoDB`, a key-value
+//! A store of one's own, on anything that can replace a value by compare-and-set: a table of DynamoDB, a key-value
 //! bucket of NATS, etcd. `docs/stores.md` goes through it step by step.
 //!
 //! `cargo run --example custom_store` checks it with the conformance suite, and prints each rule and whether it holds.
