@@ -33,7 +33,7 @@ pub(crate) const TOO_MUCH: u64 = 13;
 pub(crate) enum Role {
     /// It pays.
     Pays,
-    /// It pays, records that, and ends before the broker hears of it.
+    /// It pays, records that, and ends before it acknowledges.
     DiesBeforeItAcknowledges,
     /// It begins to pay, and stands still.
     Hangs,

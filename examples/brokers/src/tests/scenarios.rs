@@ -57,7 +57,7 @@ impl<'a, B: Broker> Scenario<'a, B> {
                 assert!(began.elapsed() < PATIENCE, "{}: {:?}, {aside} put aside", self.queue, self.lines());
                 sleep(Duration::from_millis(50)).await;
             }
-            // Time for the broker to hear of it. If it has not, it delivers again to the next consumer.
+            // Time for the acknowledgement to arrive. Without it the broker delivers again to the next consumer.
             sleep(Duration::from_secs(1)).await;
             self.consumers.clear();
             if self.broker.is_empty(self.queue).await {
@@ -94,7 +94,7 @@ pub(crate) async fn all(broker: &impl Broker) {
     );
 }
 
-/// Paid and recorded; the broker has not heard of it, and delivers again. The effect is there once.
+/// Paid and recorded; the broker has no acknowledgement, and delivers again. The effect is there once.
 async fn a_lost_acknowledgement(broker: &impl Broker) {
     let mut scenario = Scenario::new(broker, "lost-acknowledgement", &[order("order-1", 100)]).await;
     scenario.start(Role::DiesBeforeItAcknowledges).ended().await;
@@ -103,7 +103,7 @@ async fn a_lost_acknowledgement(broker: &impl Broker) {
     scenario.comes_to(&paid, 0).await;
 }
 
-/// Begun, and nobody knows how far it came. In lease mode the next delivery runs and is told so: what the first one did,
+/// Begun, and nobody knows how far it came. In lease mode the next delivery runs, and sees `attempt > 1`: what the first one did,
 /// if it did anything, is there twice unless the second one asks first.
 async fn a_consumer_that_is_killed(broker: &impl Broker) {
     let mut scenario = Scenario::new(broker, "killed", &[order("order-1", 100)]).await;
@@ -173,7 +173,7 @@ async fn effects_in_the_transaction_of_the_record(broker: &impl Broker) {
     assert_eq!(paid, orders);
 }
 
-/// Each order is sent twice, and whoever gets it first pays.
+/// Each order is sent twice, and the consumer that gets it first pays.
 async fn two_consumers(broker: &impl Broker) {
     let bodies: Vec<_> = (20..60).map(|number| order(&format!("order-{}", number / 2), 100)).collect();
     let mut scenario = Scenario::new(broker, "two-consumers", &bodies).await;
