@@ -27,6 +27,8 @@ mod suite;
 mod tls;
 mod torn;
 mod waiting;
+#[path = "../http/common/walk.rs"]
+mod walk;
 #[path = "../http/common/windows.rs"]
 mod windows;
 

@@ -8,7 +8,7 @@ use tower_idempotency::{
     testing::{FaultyStore, suite},
 };
 
-use crate::server::Server;
+use crate::{server::Server, walk};
 
 #[tokio::test]
 async fn on_one_thread() {
@@ -22,6 +22,14 @@ async fn on_many_threads() {
     let server = Server::start(&[]);
     let store = server.store().await;
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
+}
+
+/// The scripts do what the rules do.
+#[tokio::test]
+async fn a_random_walk_agrees_with_the_rules() {
+    let server = Server::start(&[]);
+    let store = server.store().await;
+    walk::agrees_with_the_rules(|namespace| store.namespace(namespace)).await;
 }
 
 /// As processes share a server: no two handles have a connection in common.

@@ -29,5 +29,7 @@ mod sizes;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod waiting;
+#[path = "../http/common/walk.rs"]
+mod walk;
 #[path = "../http/common/windows.rs"]
 mod windows;

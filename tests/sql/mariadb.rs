@@ -24,7 +24,7 @@ use crate::{
     },
     server::Server,
     sizes::{GIGABYTE, an_answer_of},
-    waiting,
+    waiting, walk,
     windows::windows_hold_and_end,
 };
 
@@ -65,6 +65,7 @@ async fn single(server: &Server) -> MySqlPool {
 async fn the_rules_of_every_store() {
     let server = server().await;
     let store = store(&server).await;
+    walk::agrees_with_the_rules(|namespace| store.namespace(namespace)).await;
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
 
     let own = pool(&server, "SET time_zone = '+05:30', tx_isolation = 'SERIALIZABLE'").await;

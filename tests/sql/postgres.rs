@@ -21,7 +21,7 @@ use crate::{
     },
     server::Server,
     sizes::{GIGABYTE, an_answer_of},
-    waiting,
+    waiting, walk,
     windows::windows_hold_and_end,
 };
 
@@ -50,6 +50,7 @@ async fn single(server: &Server) -> PgPool {
 async fn the_rules_of_every_store() {
     let server = Server::postgres();
     let store = store(&server).await;
+    walk::agrees_with_the_rules(|namespace| store.namespace(namespace)).await;
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
 
     let own = pool(&server, &[("default_transaction_isolation", "serializable")]).await;

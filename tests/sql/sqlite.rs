@@ -29,7 +29,7 @@ use crate::{
         an_abandoned_claim_can_be_taken_back,
     },
     sizes::{GIGABYTE, an_answer_of},
-    waiting,
+    waiting, walk,
     windows::windows_hold_and_end,
 };
 
@@ -57,6 +57,7 @@ async fn single(folder: &Folder) -> SqlitePool {
 async fn the_rules_of_every_store() {
     let folder = Folder::quick();
     let store = store(&folder).await;
+    walk::agrees_with_the_rules(|namespace| store.namespace(namespace)).await;
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;
 }
 

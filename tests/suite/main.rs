@@ -7,6 +7,8 @@ mod broken;
 mod custom_store;
 mod faults;
 mod model;
+#[path = "../http/common/walk.rs"]
+mod walk;
 
 use std::{collections::HashSet, future::ready, sync::Arc, time::Duration};
 
@@ -68,6 +70,12 @@ impl Factory for Manual {
     fn side_by_side(&self) -> bool {
         false
     }
+}
+
+#[tokio::test]
+async fn a_random_walk_agrees_with_the_rules() {
+    let store = Model::new();
+    walk::agrees_with_the_rules(|namespace| store.namespace(namespace)).await;
 }
 
 #[tokio::test]

@@ -13,6 +13,18 @@ local function lapsed()
   return span - redis.call('PTTL', name) >= lease
 end
 
+-- Whether the claim may end: by its claimant, or on its behalf once it has lapsed.
+-- ARGV: 1 whose claim, 2 who ends it, 3 '1' if it has to have lapsed.
+local function may_end()
+  return runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed())
+end
+
+-- Whether the one who ends the claim has done so before and left this state. An operator who uses the claimant of the
+-- runner has not: the runner may have ended its claim by itself.
+local function has_ended(state)
+  return head:sub(1, 18) == '\2' .. state .. ARGV[2] and (ARGV[3] == '0' or ARGV[1] ~= ARGV[2])
+end
+
 local function is_token()
   return bit.band(head:byte(25), 1) ~= 0
 end
@@ -24,6 +36,18 @@ local function created()
     return before
   end
   return struct.pack('>I8', redis.call('PEXPIRETIME', name) - struct.unpack('>I8', head, 96))
+end
+
+-- The head of the record once it has settled. ARGV: 2 whose it is, 4 flag of the payload, 5 lease, span and length of
+-- the payload.
+local function settled()
+  local flags = string.char(bit.band(head:byte(24), 7) + ARGV[4])
+  return '\2\2' .. ARGV[2] .. head:sub(19, 22) .. '\0' .. flags .. head:sub(25, 79) .. created() .. ARGV[5]
+end
+
+-- What stands behind the payload.
+local function behind()
+  return head:byte(25) ~= 0 and redis.call('GETRANGE', name, 107, -1) or ''
 end
 
 -- Wakes the requests that wait. The record is changed even if the user has no right to publish.

@@ -1,7 +1,7 @@
 -- Ends a running claim without an answer, or takes it back; a token is issued again, with its first expiry.
 -- ARGV: 1 whose claim, 2 who releases it, 3 '1' if it has to have lapsed, 4 span, 5 span in ms, 6 channel, 7 '1' if it is
 -- taken back. Gives 1 done, 2 done before, nil if nothing is there, else the record with its times.
-if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
+if may_end() then
   local now = redis.call('TIME')
   now = now[1] * 1000 + math.floor(now[2] / 1000)
   local state, expires = '\3', now + ARGV[5]
@@ -30,8 +30,7 @@ if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
   end
   wake(ARGV[6])
   return 1
-elseif (head:sub(1, 18) == '\2\3' .. ARGV[2] or head:sub(1, 18) == '\2\0' .. ARGV[2] and ARGV[2] ~= ('\0'):rep(16))
-  and (ARGV[3] == '0' or ARGV[1] ~= ARGV[2]) then
+elseif has_ended('\3') or has_ended('\0') and ARGV[2] ~= ('\0'):rep(16) then
   -- A token that nobody has claimed has a claimant of zeros.
   return 2
 end

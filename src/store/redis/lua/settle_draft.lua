@@ -5,8 +5,8 @@
 -- the payload. Gives 1 done, 2 done before, 3 if there is no draft, a string that has to stand behind the payload and
 -- does not, nil if nothing is there, else the record with its times.
 local draft = KEYS[2]
-if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
-  local behind = head:byte(25) ~= 0 and redis.call('GETRANGE', name, 107, -1) or ''
+if may_end() then
+  local behind = behind()
   -- A user who may settle need not be one who may do this: then there is no draft.
   if redis.pcall('STRLEN', draft) ~= tonumber(ARGV[6]) then
     return 3
@@ -14,9 +14,7 @@ if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
     redis.call('DEL', draft)
     return behind
   end
-  local flags = string.char(bit.band(head:byte(24), 7) + ARGV[4])
-  redis.call('SETRANGE', draft, 0,
-    '\2\2' .. ARGV[2] .. head:sub(19, 22) .. '\0' .. flags .. head:sub(25, 79) .. created() .. ARGV[5])
+  redis.call('SETRANGE', draft, 0, settled())
   redis.call('PEXPIRE', draft, ARGV[7])
   local renamed = redis.pcall('RENAME', draft, name)
   if renamed.err then
@@ -28,7 +26,7 @@ if runs_under(ARGV[1]) and (ARGV[3] == '0' or lapsed()) then
 end
 -- A server that takes no writes has refused the draft too, and still answers from the record.
 redis.pcall('DEL', draft)
-if head:sub(1, 18) == '\2\2' .. ARGV[2] and (ARGV[3] == '0' or ARGV[1] ~= ARGV[2]) then
+if has_ended('\2') then
   return 2
 end
 return found()
