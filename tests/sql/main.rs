@@ -1,35 +1,34 @@
-//! The SQL stores keep the rules of every store, and go through what a database goes through.
+//! The databases: as stores, with the effect and the record in one transaction, with an outbox, and with guards.
 //!
 //! SQLite has a file in a temporary folder. PostgreSQL and MariaDB are started by the tests, each on a free port of the
 //! loopback and in a temporary folder, and end with the test process.
-#![cfg(all(
-    feature = "testing",
-    feature = "tracing",
-    any(feature = "mysql", feature = "postgres", feature = "sqlite")
-))]
+#![cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-mod clocks;
 mod counting;
+mod database;
 mod folder;
-#[path = "../http/common/kept_request.rs"]
-mod kept_request;
-mod lab;
-#[cfg(feature = "mysql")]
-mod mariadb;
-mod migrations;
-#[cfg(feature = "postgres")]
-mod postgres;
-mod purging;
-mod races;
-mod records;
+mod guards;
+mod outbox;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod proxy;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod server;
-mod sizes;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-mod waiting;
-#[path = "../http/common/walk.rs"]
-mod walk;
-#[path = "../http/common/windows.rs"]
-mod windows;
+mod store;
+mod transactions;
+
+/// One test for each module beside the caller's, on one server, with a database of its own for each function.
+macro_rules! on_one_server {
+    ($database:ty: $($module:ident::{$($test:ident),* $(,)?}),* $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $module() {
+                let _server = <$database as $crate::database::TestDatabase>::place().await;
+                $(
+                    println!("{}", stringify!($test));
+                    super::$module::$test::<$database>().await;
+                )*
+            }
+        )*
+    };
+}
+pub(crate) use on_one_server;

@@ -1,0 +1,12 @@
+//! On PostgreSQL.
+
+use sqlx::Postgres;
+
+use super::{staging, what_holds_everywhere};
+
+what_holds_everywhere!(Postgres);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_committed_late_is_not_skipped() {
+    staging::what_is_committed_late_is_not_skipped::<Postgres>().await;
+}

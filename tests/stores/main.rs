@@ -1,0 +1,6 @@
+//! The conformance suite, checked itself, and the stores that need no server.
+#![cfg(all(feature = "memory", feature = "testing"))]
+
+mod cached;
+mod memory;
+mod suite;
