@@ -4,7 +4,7 @@ use sqlx::{
     Connection, MySql, MySqlConnection, Pool,
     mysql::{MySqlConnectOptions, MySqlPoolOptions},
 };
-use tower_idempotency::{MySqlStore, store::SqlStoreBuilder};
+use tower_idempotency::{MySqlStore, sql::SqlStoreBuilder};
 
 use super::{
     TestDatabase, same_for_each_database,

@@ -4,7 +4,7 @@ use sqlx::{
     PgPool, Pool, Postgres,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
-use tower_idempotency::{PostgresStore, store::SqlStoreBuilder};
+use tower_idempotency::{PostgresStore, sql::SqlStoreBuilder};
 
 use super::{
     TestDatabase, same_for_each_database,

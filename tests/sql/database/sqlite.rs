@@ -4,7 +4,7 @@ use sqlx::{
     Pool, Sqlite,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
-use tower_idempotency::{SqliteStore, store::SqlStoreBuilder};
+use tower_idempotency::{SqliteStore, sql::SqlStoreBuilder};
 
 use super::{TestDatabase, same_for_each_database};
 use crate::folder::Folder;

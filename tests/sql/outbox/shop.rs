@@ -8,8 +8,8 @@ use std::{
 
 use sqlx::Pool;
 use tower_idempotency::{
-    sql::outbox::{Message, Outbox, Relay, Sender, StagedMessage},
     sql::SqlStore,
+    sql::outbox::{Message, Outbox, Relay, Sender, StagedMessage},
 };
 
 use crate::database::TestDatabase;

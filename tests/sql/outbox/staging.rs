@@ -14,7 +14,7 @@ use tower_idempotency::{
     IdempotencyLayer,
     sql::{
         Tx,
-        sql::outbox::{Message, Outbox, Relay},
+        outbox::{Message, Outbox, Relay},
     },
 };
 

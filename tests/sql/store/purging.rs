@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use tower_idempotency::{sql::SqlStore, store::{Store, StoreAdmin}};
+use tower_idempotency::{
+    sql::SqlStore,
+    store::{Store, StoreAdmin},
+};
 
 use super::races::{claim, expired, key, settled};
 use crate::database::TestDatabase;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tower_idempotency::store::{
-    Caller, Claim, Claimed, Filter, Finished, Origin, Release, Renewed, SecretNumber, State, Store, StoreAdmin, TraceContext,
+    Caller, Claim, Claimed, Filter, Finished, Origin, Release, Renewed, SecretNumber, State, Store, StoreAdmin,
+    TraceContext,
 };
 
 use super::{

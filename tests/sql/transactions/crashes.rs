@@ -63,7 +63,11 @@ pub(crate) async fn work<D: TestDatabase>(url: &str) {
 }
 
 /// An effect, which the answer names.
-async fn pay<D: TestDatabase>(State(alone): State<bool>, operation: Operation, mut tx: Tx<D>) -> Result<String, StatusCode> {
+async fn pay<D: TestDatabase>(
+    State(alone): State<bool>,
+    operation: Operation,
+    mut tx: Tx<D>,
+) -> Result<String, StatusCode> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let execution = format!("{}-{}-{}", process::id(), COUNT.fetch_add(1, Relaxed), random() % 1_000_000);
     let text = format!("INSERT INTO runs VALUES ('{}', '{execution}')", operation.key());

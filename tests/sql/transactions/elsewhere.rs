@@ -10,8 +10,8 @@ use tower_idempotency::{
     run::{Once, RunError},
 };
 
-use crate::counting::statements_about;
 use super::process::Process;
+use crate::counting::statements_about;
 use crate::database::TestDatabase;
 
 /// What an order has its service do before it ends.

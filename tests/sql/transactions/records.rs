@@ -84,7 +84,10 @@ pub(crate) async fn another_request_is_told<D: TestDatabase>() {
 
 /// A handler behind a layer of the lease mode settles in a transaction of its own.
 pub(crate) async fn settled_by_the_handler<D: TestDatabase>() {
-    async fn pay<D: TestDatabase>(State(store): State<SqlStore<D>>, operation: Operation) -> Result<Response<Body>, StatusCode> {
+    async fn pay<D: TestDatabase>(
+        State(store): State<SqlStore<D>>,
+        operation: Operation,
+    ) -> Result<Response<Body>, StatusCode> {
         let failed = |_| StatusCode::INTERNAL_SERVER_ERROR;
         let mut transaction = store.pool().begin().await.map_err(failed)?;
         D::say(&mut transaction, "INSERT INTO effects VALUES ('own')").await.map_err(failed)?;

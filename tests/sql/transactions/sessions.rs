@@ -11,7 +11,7 @@ use std::{
 };
 
 use sqlx::pool::PoolOptions;
-use tower_idempotency::{Once, Operation, store::SqlStore};
+use tower_idempotency::{Once, Operation, sql::SqlStore};
 
 use super::process::Process;
 use crate::database::TestDatabase;

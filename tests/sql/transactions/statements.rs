@@ -22,7 +22,10 @@ use crate::database::TestDatabase;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-async fn pay<D: TestDatabase>(State(store): State<SqlStore<D>>, operation: Operation) -> Result<Response<Body>, StatusCode> {
+async fn pay<D: TestDatabase>(
+    State(store): State<SqlStore<D>>,
+    operation: Operation,
+) -> Result<Response<Body>, StatusCode> {
     let mut transaction = store.pool().begin().await.map_err(|_| StatusCode::BAD_GATEWAY)?;
     D::say(&mut transaction, "INSERT INTO effects VALUES ('own')").await.map_err(|_| StatusCode::BAD_GATEWAY)?;
     let response = Response::builder().status(201).header("x-receipt", "7").body(Bytes::from("paid")).unwrap();

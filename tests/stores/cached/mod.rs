@@ -16,7 +16,7 @@ use tower_idempotency::{
 };
 
 use self::{
-    flaky_store::{Mood, FlakyStore},
+    flaky_store::{FlakyStore, Mood},
     stalling_store::{Over, Stalling},
 };
 
