@@ -1,7 +1,7 @@
 //! The conformance suite, checked itself: a correct store passes, and every rule is broken by a store that fails on it.
 
 mod broken;
-#[path = "../../examples/custom_store.rs"]
+#[path = "../../../examples/custom_store.rs"]
 mod custom_store;
 mod faults;
 mod model;
@@ -44,7 +44,7 @@ fn the_store_of_the_example_passes() {
 #[test]
 fn the_guide_shows_the_example() {
     let guide = include_str!("../../docs/stores.md");
-    let example: HashSet<_> = include_str!("../../examples/custom_store.rs").lines().map(str::trim).collect();
+    let example: HashSet<_> = include_str!("../../../examples/custom_store.rs").lines().map(str::trim).collect();
     let blocks = guide.split("```").skip(1).step_by(2);
     let code = blocks.filter(|block| block.starts_with("no_run\n")).flat_map(|block| block.lines().skip(1));
     let visible = code.map(str::trim).filter(|line| !line.is_empty() && *line != "#" && !line.starts_with("# "));
