@@ -5,7 +5,7 @@ mod broken;
 mod custom_store;
 mod faults;
 mod model;
-#[path = "../http/common/walk.rs"]
+#[path = "../../http/common/walk.rs"]
 mod walk;
 
 use std::{collections::HashSet, future::ready, sync::Arc, time::Duration};
@@ -43,7 +43,7 @@ fn the_store_of_the_example_passes() {
 /// The guide shows the example step by step: each line of its code that is visible is one of the example's.
 #[test]
 fn the_guide_shows_the_example() {
-    let guide = include_str!("../../docs/stores.md");
+    let guide = include_str!("../../../docs/stores.md");
     let example: HashSet<_> = include_str!("../../../examples/custom_store.rs").lines().map(str::trim).collect();
     let blocks = guide.split("```").skip(1).step_by(2);
     let code = blocks.filter(|block| block.starts_with("no_run\n")).flat_map(|block| block.lines().skip(1));
