@@ -1,3 +1,13 @@
+//! Step 8 of a request: collect the response, and decide what its record keeps.
+//!
+//! A response is read to its end before the client gets any of it, up to the response limit. Three kinds are passed on
+//! instead, and leave a tombstone: a stream (an event stream, or as the handler says), a partial answer or an upgrade,
+//! and one that is too long or takes longer than `stream_after`. For the last kind the part that was read is put in
+//! front of the rest (`resumed`).
+//!
+//! What becomes of the record depends on status, headers, body and trailers, the policy, and what the handler has
+//! directed. It is a `Fate`, and the only input of the steps that follow.
+
 use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -186,6 +196,7 @@ impl Exchange {
         codec::encode(parts.status, &parts.headers, &body, &self.headers, Times::now(Some(retention)))
     }
 
+    /// Packs an answer for its record.
     fn encoded(&self, parts: &Parts, body: &Collected, retention: Duration) -> Bytes {
         codec::encode(parts.status, &parts.headers, body, &self.headers, Times::now(Some(retention)))
     }
@@ -222,6 +233,7 @@ impl Exchange {
     }
 }
 
+/// Returns whether the answer is a `text/event-stream`, with or without parameters.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
     const EVENT_STREAM: &[u8] = b"text/event-stream";
     let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes().trim_ascii_start());
@@ -234,6 +246,7 @@ fn is_of_unknown_length(parts: &Parts, body: &impl Body) -> bool {
     body.size_hint().exact().is_none() && !parts.headers.contains_key(CONTENT_LENGTH)
 }
 
+/// Returns whether the status is an error.
 pub(super) fn has_failed(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }

@@ -1,3 +1,6 @@
+//! Step 2 of a request whose scope comes from an Axum extractor: the extractor runs before anything is claimed, and its
+//! rejection is the response.
+
 use bytes::Bytes;
 use http::{Response, request::Parts};
 

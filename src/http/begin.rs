@@ -1,3 +1,12 @@
+//! Steps 2 and 5 of a request: who asks for which operation, and the claim for it.
+//!
+//! The identity is found in two halves, since a body is read only if it is needed. `subject` looks at the head and
+//! returns what it has: a complete name (`Name::Known`), or the parts that are missing (`Name::Open`: the key, the
+//! scope, or both are in the body or in an extractor). `claim` completes it once the body is there.
+//!
+//! The scope comes first, then the key, then the caller: credentials are digested only if no scope says whose key it
+//! is.
+
 use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
@@ -14,6 +23,7 @@ use crate::{
 /// Whose operation it is, and which, as far as the head says so.
 pub(crate) struct PartialIdentity {
     caller: Caller,
+    /// Which credentials the head has, for the warnings about callers that cannot be distinguished.
     seen: Seen,
     name: Name,
 }
@@ -27,9 +37,12 @@ pub(crate) struct ClaimRequest {
     pub(super) party: Party,
 }
 
+/// The key of the operation, and the token if the layer requires one.
 type Named = (RecordKey, Option<Box<PresentedToken>>);
 
+/// The name of the operation, as far as it is known before the body.
 enum Name {
+    /// The head has all of it.
     Known(Named),
     /// The body has the rest of it.
     Open {
@@ -38,6 +51,7 @@ enum Name {
     },
 }
 
+/// The source of the scope.
 enum ScopeOf {
     /// The head has it, or the layer has no scope.
     Head(Option<String>),
@@ -49,6 +63,7 @@ enum ScopeOf {
 
 #[cfg(feature = "axum")]
 impl PartialIdentity {
+    /// Returns whether an extractor has to run before the scope is known.
     pub(super) fn awaits_extractor(&self) -> bool {
         matches!(self.name, Name::Open { scope: ScopeOf::Extractor, .. })
     }
@@ -56,10 +71,12 @@ impl PartialIdentity {
 
 #[cfg(feature = "form")]
 impl PartialIdentity {
+    /// Returns whether only the token is missing, so that a prefix of the body suffices.
     pub(super) fn lacks_only_its_key(&self) -> bool {
         matches!(self.name, Name::Open { scope: ScopeOf::Head(_), key: None })
     }
 
+    /// Completes the name with a token that was found in the body.
     pub(super) fn with_key(mut self, found: String) -> Self {
         if let Name::Open { key, .. } = &mut self.name {
             *key = Some(found);
@@ -209,6 +226,7 @@ impl Exchange {
         }
     }
 
+    /// Returns whether the content of the request is its key.
     pub(super) fn is_content(&self) -> bool {
         self.tokens.is_none() && self.key.ends_in_content()
     }
@@ -240,10 +258,12 @@ impl Exchange {
         self.tokens.as_ref()?.issuer.memory(token?)
     }
 
+    /// Returns the refusal of a malformed key, or of a malformed token.
     fn invalid(&self, error: KeyError) -> Refusal {
         if self.tokens.is_some() { Refusal::TokenInvalid } else { Refusal::KeyInvalid(error) }
     }
 
+    /// Returns the outcome for a request without a key: a refusal, or no protection.
     fn missing<T>(&self) -> Result<Option<T>, Refusal> {
         match (&self.tokens, self.key_required) {
             (Some(_), _) => Err(Refusal::TokenMissing),

@@ -1,3 +1,6 @@
+//! The response future. It names the pass-through case without a box, so that an unprotected request costs no
+//! allocation.
+
 use std::{
     fmt,
     future::Future,

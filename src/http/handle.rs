@@ -1,3 +1,10 @@
+//! Steps 7, 9 and 10 of a request that was granted: run the handler, end the claim, respond.
+//!
+//! The order is fixed: the handler's future is dropped before the claim is ended, the claim is ended before the
+//! response is returned, and a panic of the handler is resumed after the claim has ended. In the background a panic is
+//! not followed by a release: without its client the work has lost its task-locals, which may be why it panicked, so
+//! the claim is left to its lease.
+
 use std::{any::Any, future::Future, panic::resume_unwind, pin::pin, sync::Arc};
 
 use bytes::Bytes;
@@ -93,6 +100,7 @@ impl Exchange {
         }
     }
 
+    /// Converts the fate of a record to the end of its run.
     fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&PresentedToken>) -> How {
         match fate {
             Fate::Settle(payload, retention) => run.settlement(payload, retention),

@@ -1,3 +1,6 @@
+//! Signs of a mistake in the set-up, seen in the answers of one request: a 401 or a timeout from inside the layer, an
+//! answer that no duplicate can get, a `HEAD` that the layer cannot protect. Each leads to one warning for each route.
+
 use http::{Method, StatusCode, request, response::Parts};
 
 use super::{

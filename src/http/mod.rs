@@ -1,4 +1,35 @@
 //! One HTTP request through the engine: read it, claim, run, keep the answer or not, replay.
+//!
+//! # One request, top to bottom
+//!
+//! | step | file | hands on |
+//! | --- | --- | --- |
+//! | 1. is the request protected? | `service` (`call`), `inspect` (`leaves_out`), `settings/exceptions` | the parts of the request |
+//! | 2. identify: key, scope, caller, as far as the head has them | `begin` (`subject`), `authenticate` if an extractor has the scope | `PartialIdentity` |
+//! | 3. receive: the body, whole, streamed, or up to a token | `run` (`take`, `read`), `prefix` | `RequestBody` |
+//! | 4. verify | `settings/verify` | – |
+//! | 5. name the operation: key and fingerprint | `begin` (`claim`) | `ClaimRequest` |
+//! | 6. claim, or wait | `run` (`go_on`), then `engine` (`admit`) | `Admission` |
+//! | 7. run the handler while the lease is renewed | `handle` | the response |
+//! | 8. collect the response, decide what is kept | `answer` (`collect_response`), `record/codec`, `record/headers` | `ResponseBody`, `Fate` |
+//! | 9. end the claim | `handle` (`end_of`), then `engine` (`finish`) | `Ending` |
+//! | 10. respond | `handle`; for duplicates and refusals `respond/refuse`; headers of a first answer `record/recorded` | the response |
+//!
+//! A duplicate leaves at step 6 for `respond/refuse` (`duplicate`, `running`, `mismatch`). A request that the layer
+//! does not protect leaves at step 1 and is not moved into a future of the layer.
+//!
+//! # What always holds
+//!
+//! - Nothing is claimed before step 5 has succeeded. So a refusal up to there leaves nothing behind, and needs no
+//!   cleanup.
+//! - From step 6 on the future is part of an `engine::Task`: if the client disconnects, it goes on in the background.
+//! - The response is sent after step 9. A client never receives an answer that contradicts the record known by then.
+//! - A refusal is a response. The error type of the service is that of the inner service.
+//! - Steps after the grant that few requests need are boxed: an `async fn` reserves room for all of them in every
+//!   request.
+//!
+//! Nothing in this room is locked. `Exchange` is immutable and shared by an `Arc`; the only shared state is `Warned`,
+//! an array of atomics.
 
 mod answer;
 #[cfg(feature = "axum")]
@@ -58,14 +89,19 @@ pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each stands for a call of the builder")]
 pub(crate) struct Exchange {
+    /// The store, the observer and the bounds, shared by all requests of the layer.
     pub(crate) engine: Arc<Engine>,
     pub(crate) policy: Policy,
+    /// The protected methods. With `GET` the list has `HEAD` too, for its warning only.
     pub(crate) methods: Vec<Method>,
+    /// A fixed name for the route, in place of the matched path.
     pub(crate) route: Option<Arc<str>>,
     pub(crate) key: KeyExtractor,
+    /// Without it, a request that has no key is not protected; with it, such a request is refused.
     pub(crate) key_required: bool,
     pub(crate) scoping: Scoping,
     pub(crate) fingerprint: FingerprintExtractor,
+    /// Which headers of an answer are kept.
     pub(crate) headers: HeaderPolicy,
     /// The field that marks a replay, if any does.
     pub(crate) replay_header: Option<HeaderName>,
@@ -74,18 +110,22 @@ pub(crate) struct Exchange {
     pub(crate) expires_header: Option<HeaderName>,
     /// Answers say in the fields of SDKs whether to repeat a request.
     pub(crate) sdk_hints: bool,
+    /// The page of the refusals; the name of a refusal is its fragment.
     pub(crate) problem_type_base: Cow<'static, str>,
     pub(crate) problem_link: bool,
     pub(crate) problem_instance: Option<Arc<Instance>>,
     /// Sees a request's head and body before anything is claimed for it.
     pub(crate) verify: Option<Arc<Verify>>,
+    /// Makes the responses of refusals in place of the problem document.
     pub(crate) render: Option<Arc<Render>>,
     pub(crate) fail_open: FailOpen,
+    /// Work is dropped with its client (`cancel_on_disconnect`).
     pub(crate) attached: bool,
     /// How long a request body may stand still.
     pub(crate) body_timeout: Duration,
     /// Nothing is protected.
     pub(crate) disabled: bool,
+    /// Routes and requests that the layer leaves out.
     pub(crate) exceptions: Exceptions,
     /// The body goes to the handler as it comes.
     pub(crate) stream_body: bool,
@@ -93,6 +133,7 @@ pub(crate) struct Exchange {
     pub(crate) keep_request: bool,
     /// The keys are tokens that were issued.
     pub(crate) tokens: Option<TokenRule>,
+    /// Which warnings were emitted. Clones of a layer share it, so that each warning comes once.
     warned: Arc<Warned>,
 }
 
@@ -108,6 +149,7 @@ pub(crate) enum Scoping {
 }
 
 impl Exchange {
+    /// Creates the settings of a layer on which no builder call was made.
     pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine: Arc::new(engine),

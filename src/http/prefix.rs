@@ -1,3 +1,8 @@
+//! Step 3 of a request whose token is in a multipart body that streams: only as much is read as the token needs.
+//!
+//! The part that was read is put in front of the rest, so that the handler receives the whole body. If the body ends,
+//! breaks or stands still before the token, nothing is claimed.
+
 use bytes::Bytes;
 use http::request::Parts;
 use http_body::Body;

@@ -1,3 +1,12 @@
+//! Steps 3 to 6 of a request: receive the body, claim, and either run the handler or answer.
+//!
+//! `run` is the entry. `take` returns the body with the claim request in it, `go_on` asks the engine and is the one
+//! place where an `Admission` becomes a response.
+//!
+//! A refused request whose client may still be sending is drained before the response is sent (`answered`): a client
+//! that writes first and reads then would otherwise see a reset connection in place of the refusal. The drain is
+//! bounded in bytes and time.
+
 use std::{future::Future, mem, pin::pin, sync::Arc};
 
 use bytes::Bytes;

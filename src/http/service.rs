@@ -1,3 +1,12 @@
+//! The Tower service: it decides which way a request takes, without polling anything.
+//!
+//! There are four ways. *Pass*: the layer does not protect the request, and its future is that of the inner service
+//! with nothing boxed. *Ready*: the head alone shows that the request is refused. *Verify and pass*: a request that is
+//! not protected but has to be verified. *Keyed*: everything else, one boxed `async fn` (`run`) in an `engine::Task`.
+//!
+//! `poll_ready` delegates to the inner service. `call` uses the instance that was polled ready (`take_ready`) and
+//! leaves a clone in its place, as the documentation of `tower::Service` demands.
+
 use std::{
     mem,
     sync::Arc,

@@ -1,4 +1,6 @@
 //! The steps of a request that concern tokens: an issuer for its handler, and a new token for one that has expired.
+//!
+//! The rule of a token is in `crate::token`; this file connects it with a request.
 
 use std::sync::Arc;
 

@@ -1,5 +1,14 @@
 //! A kept answer as bytes: a version, the status, times, headers, trailers, body. Lengths stand in front; the body is what
 //! is left, so that a replay slices it. The first version had no times.
+//!
+//! ```text
+//! version      1 byte, now 2 status       2 bytes times        16 bytes: when it was kept, for how long, in
+//! milliseconds (not in version 1) headers      count, then for each: length, name, length, value trailers     the same
+//! body         the rest
+//! ```
+//!
+//! Counts and lengths are numbers of seven bits a byte. A reader accepts any bytes: what does not fit is `None`, never
+//! a panic and never an allocation that the bytes do not justify, since the store may hand back anything.
 
 use std::{mem, ops::Range};
 
@@ -18,6 +27,7 @@ const HEAD: usize = 3;
 /// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built anew.
 const ADDED: usize = 3;
 
+/// A header and its value.
 type Field<'a> = (&'a HeaderName, &'a HeaderValue);
 
 /// Packs an answer, without the headers that are not kept.
@@ -91,18 +101,21 @@ impl Rest<'_> {
         Some(fields)
     }
 
+    /// Takes the times of the second version.
     fn take_times(&mut self) -> Option<Times> {
         let bytes = self.payload.get(self.from..self.from + Times::BYTES)?.try_into().ok()?;
         self.from += Times::BYTES;
         Some(Times::from_bytes(bytes))
     }
 
+    /// Takes the range of a part that is preceded by its length.
     fn take_part(&mut self) -> Option<Range<usize>> {
         let length = self.take_varint()?;
         let end = self.from.checked_add(length).filter(|&end| end <= self.payload.len())?;
         Some(mem::replace(&mut self.from, end)..end)
     }
 
+    /// Takes a number of at most four bytes with seven bits each, the lowest first.
     fn take_varint(&mut self) -> Option<usize> {
         let mut number = 0;
         for (at, &byte) in self.payload[self.from..].iter().enumerate().take(4) {
@@ -116,6 +129,7 @@ impl Rest<'_> {
     }
 }
 
+/// Returns the length of fields as they are packed.
 fn fields_length(fields: &[Field<'_>]) -> usize {
     let part = |length| varint_length(length) + length;
     let parts: usize = fields.iter().map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();

@@ -1,3 +1,9 @@
+//! Which headers of an answer are kept, and why the others are not.
+//!
+//! Three groups are left out. Fields of the message, which a server makes anew (hop-by-hop, framing, date). Fields of
+//! one exchange or one client: a replayed cookie would put another client into the first one's session. And fields that
+//! `Connection` names. `keep_header` and `exclude_header` change the second group only.
+
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{self, CONNECTION, CONTENT_TYPE, GetAll},
@@ -6,7 +12,9 @@ use http::{
 /// Which headers of an answer are kept for its replays.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeaderPolicy {
+    /// Fields that are kept although they belong to one client.
     pub(crate) also: Vec<HeaderName>,
+    /// Fields that are left out although others keep them.
     pub(crate) not: Vec<HeaderName>,
 }
 
@@ -30,6 +38,7 @@ impl HeaderPolicy {
     }
 }
 
+/// Fields that describe one message and not its content.
 static OF_THE_MESSAGE: [HeaderName; 7] = [
     header::CONNECTION,
     header::TRANSFER_ENCODING,
@@ -68,6 +77,7 @@ static OF_THE_EXCHANGE: [&str; 19] = [
     "xsrf-token",
 ];
 
+/// Returns whether the field belongs to one client or exchange.
 fn is_per_client(name: &HeaderName) -> bool {
     OF_THE_EXCHANGE.binary_search(&name.as_str()).is_ok() || name.as_str().starts_with("access-control-")
 }
@@ -102,6 +112,7 @@ fn schemes(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// Returns whether `Connection` lists the field, which makes it hop-by-hop.
 fn is_named_by(connection: &GetAll<'_, HeaderValue>, name: &HeaderName) -> bool {
     connection
         .iter()

@@ -1,4 +1,12 @@
 //! What the store holds of an answer: which headers, in which encoding, and what a first answer says of its record.
+//!
+//! - `headers`: which headers are kept. Hop-by-hop fields, and fields of one client (cookies, challenges, CORS), never
+//!   are.
+//! - `codec`: the layout of a kept answer as bytes. It is versioned; a payload of an unknown version is not replayed.
+//! - `payload`: the same for an answer that a reconciler supplies.
+//! - `recorded`: headers that a first answer gets only after its record is settled.
+//!
+//! The store sees opaque bytes. Only this folder knows their layout.
 
 pub(super) mod codec;
 mod headers;

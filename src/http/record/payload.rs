@@ -1,3 +1,5 @@
+//! A payload from a response, for reconcilers and for handlers that settle in their own transaction.
+
 use bytes::Bytes;
 use http::Response;
 

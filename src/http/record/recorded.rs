@@ -23,6 +23,7 @@ pub(crate) struct OfRecord {
 }
 
 impl Exchange {
+    /// Collects what the answer gets if the record is settled as `fate` says.
     pub(crate) fn of_record(&self, fate: &Fate) -> OfRecord {
         let successor = if let Fate::Replace(.., successor) = fate { Some(successor.clone()) } else { None };
         OfRecord { successor, times: self.times_of(fate), settled: matches!(fate, Fate::Settle(..)) }
@@ -40,6 +41,7 @@ impl Exchange {
         }
     }
 
+    /// Adds the headers to an answer whose record is settled.
     pub(crate) fn tell<B>(&self, answer: &mut Response<B>, OfRecord { successor, times, settled }: OfRecord) {
         let failed = has_failed(answer.status());
         let headers = answer.headers_mut();
@@ -54,6 +56,7 @@ impl Exchange {
         }
     }
 
+    /// Adds the times to the headers, under the names that the layer has.
     fn tell_times(&self, headers: &mut HeaderMap, times: Times) {
         for (name, value) in self.time_fields(times.completed(), times.expires()) {
             headers.insert(name, value);

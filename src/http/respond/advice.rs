@@ -1,4 +1,7 @@
 //! Warnings about callers that the layer cannot distinguish or confuses with others, and about layers in the wrong order.
+//!
+//! `Warned` is an open-addressing table of hashes in atomics. It is read for every request without credentials, so it
+//! has no lock. A lost race emits a warning twice, and a full table emits none; both are harmless.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,6 +39,7 @@ const ROUTES: usize = 256;
 pub(crate) struct Warned([AtomicU64; ROUTES]);
 
 impl Warned {
+    /// Creates it without any warning.
     pub(crate) fn new() -> Self {
         Self([const { AtomicU64::new(0) }; ROUTES])
     }
@@ -59,6 +63,7 @@ impl Warned {
         false
     }
 
+    /// Emits a warning, unless it was emitted for this route before.
     pub(crate) fn warn(&self, advice: Advice, route: &str) {
         if self.is_first(advice, route) {
             warn(advice, route);

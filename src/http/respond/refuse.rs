@@ -1,3 +1,9 @@
+//! Responses that the layer gives itself: refusals, replays, and answers to duplicates.
+//!
+//! Every refusal goes through `refusal`, so that each is reported as an event, carries `Retry-After` if it is
+//! temporary, and can be rendered by the application. Every replay goes through `replay`, which adds the mark and
+//! removes what the layer excludes today.
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +22,7 @@ use crate::{
 
 /// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
 const DRAIN_BYTES: usize = 8 * 1024 * 1024;
+/// How long the rest of a refused body is read.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 impl Exchange {
@@ -65,6 +72,7 @@ impl Exchange {
         response
     }
 
+    /// Returns the response to a duplicate while the first request runs: 409, or the application's own.
     pub(crate) fn running<R: Body>(&self, head: &Parts, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
         let refusal = Refusal::RequestInProgress(left);
         match &self.policy.while_running {
@@ -75,6 +83,7 @@ impl Exchange {
         }
     }
 
+    /// Returns the response to a duplicate of a settled record, by the policy. `payload` is `None` for a tombstone.
     pub(crate) fn duplicate<R: Body>(
         &self,
         head: &Parts,
@@ -141,6 +150,7 @@ impl Exchange {
         response.map(|body| ResponseBody::whole(body, None))
     }
 
+    /// Returns the response for a refusal: the application's, or the problem document.
     pub(crate) fn rendered(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
         match (&self.render, head) {
             (Some(render), Some(head)) => render(&RefusedRequest { exchange: self, refusal, head, key }),

@@ -1,3 +1,5 @@
+//! The argument of the closure that renders refusals.
+
 use std::fmt;
 
 use bytes::Bytes;

@@ -1,4 +1,7 @@
 //! When an answer was kept, and until when: as bytes in a kept answer, and as fields of an answer.
+//!
+//! The times are those of this process's clock, for information only. No decision about a record depends on them:
+//! expiry is the store's, by the store's clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,11 +20,13 @@ impl Times {
     /// Milliseconds since 1970, and milliseconds; zero stands for what is not known.
     pub(crate) const BYTES: usize = 16;
 
+    /// Returns the times of an answer that is kept now.
     pub(crate) fn now(retention: Option<Duration>) -> Self {
         let completed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { completed: millis(completed), retention: retention.map_or(0, millis) }
     }
 
+    /// Returns the times as they are in a kept answer.
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.completed.to_be_bytes());
@@ -29,6 +34,7 @@ impl Times {
         bytes
     }
 
+    /// Reads the times of a kept answer.
     pub(crate) fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         let [completed, retention] = [0, 8].map(|from| {
             let mut number = [0; 8];
@@ -38,15 +44,18 @@ impl Times {
         Self { completed, retention }
     }
 
+    /// Returns when the answer was kept; `None` if its record does not say.
     pub(crate) fn completed(self) -> Option<SystemTime> {
         time(self.completed)
     }
 
+    /// Returns until when the answer is kept; `None` if its record does not say.
     pub(crate) fn expires(self) -> Option<SystemTime> {
         time(self.completed)?.checked_add(Duration::from_millis(Some(self.retention).filter(|&millis| millis > 0)?))
     }
 }
 
+/// Converts milliseconds since 1970. Zero stands for an unknown time.
 fn time(millis: u64) -> Option<SystemTime> {
     Some(millis).filter(|&millis| millis > 0).and_then(|millis| UNIX_EPOCH.checked_add(Duration::from_millis(millis)))
 }
@@ -98,6 +107,7 @@ fn http_date(time: SystemTime) -> Option<String> {
     Some(format!("{day_name}, {:02} {month_name} {year:04} {hours:02}:{minutes:02}:{seconds:02} GMT", left + 1))
 }
 
+/// Returns whether the year has a 29 February.
 fn is_leap(year: u64) -> bool {
     year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }

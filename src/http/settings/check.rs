@@ -1,3 +1,8 @@
+//! The check of a layer's settings when it is put around a service.
+//!
+//! A setting that is wrong in the source is a mistake of the programmer, so it panics at start-up, at the place of the
+//! call (`track_caller`), and says which calls exclude each other.
+
 use crate::http::{Exchange, FailOpen, Scoping};
 
 impl Exchange {

@@ -1,3 +1,6 @@
+//! Routes and requests that a layer leaves out. They are looked up before the key, so that a route with settings of its
+//! own can be excluded from the layer around the router.
+
 use std::{fmt, sync::Arc};
 
 use http::request::Parts;
@@ -14,14 +17,17 @@ pub(crate) struct Exceptions {
 type Condition = dyn Fn(&Parts) -> bool + Send + Sync;
 
 impl Exceptions {
+    /// Leaves a route out, by its name.
     pub(crate) fn add_route(&mut self, name: String) {
         self.routes.push(name.into());
     }
 
+    /// Leaves out requests for which the condition holds.
     pub(crate) fn add_condition(&mut self, condition: impl Fn(&Parts) -> bool + Send + Sync + 'static) {
         self.conditions.push(Arc::new(condition));
     }
 
+    /// Returns whether a request is left out.
     pub(crate) fn cover(&self, parts: &Parts) -> bool {
         let by_name = || {
             let route = route(parts);

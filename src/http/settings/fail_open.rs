@@ -1,3 +1,8 @@
+//! Which failures of the store let a request through unprotected.
+//!
+//! The default is none: a store that is away refuses with 503. A layer that runs at most once cannot fail open, and a
+//! record that cannot be read never does: the request might be a duplicate.
+
 use crate::value::{StoreError, StoreErrorKind};
 
 /// When a request is let through unprotected whose claim the store has not taken.

@@ -1,4 +1,9 @@
 //! Settings with rules of their own, and the check of all settings when a layer is put around a service.
+//!
+//! - `check`: combinations of settings that cannot work panic here, with the calls at fault, and never at a request.
+//! - `exceptions`: routes and requests that are left out.
+//! - `fail_open`: which store errors let a request through unprotected.
+//! - `verify`: the application's check before the claim.
 
 mod check;
 mod exceptions;

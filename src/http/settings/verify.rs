@@ -16,11 +16,14 @@ use crate::{
 /// The application's check of a request's head and whole body. `Err` is the response for a request that fails it.
 pub(crate) type Verify = dyn Fn(Parts, Bytes) -> Verifying + Send + Sync;
 
+/// The future of the application's check.
 type Verifying = Pin<Box<dyn Future<Output = Result<(), Response<Bytes>>> + Send>>;
 
 /// Why a request is answered before its claim.
 pub(crate) enum Stop {
+    /// The layer refuses it.
     Refused(Refusal),
+    /// The application refuses it, with its own response.
     Unverified(Box<Response<Bytes>>),
 }
 
@@ -38,6 +41,7 @@ impl Exchange {
         verified.map_err(|response| Stop::Unverified(Box::new(response)))
     }
 
+    /// Returns the response to a request that does not reach its claim, and reports it.
     pub(crate) fn stopped<B: Body>(&self, parts: &Parts, stop: Stop) -> Response<ResponseBody<B>> {
         match stop {
             Stop::Refused(refusal) => self.refuse(parts, None, &refusal),
