@@ -1,3 +1,5 @@
+//! A warning for builder calls whose order loses a setting.
+
 use std::panic::Location;
 
 /// The place in the source that last changed a part of a policy, for a warning if a later call replaces the whole policy.

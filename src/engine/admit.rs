@@ -1,3 +1,20 @@
+//! Admission: the claim of a key, and the wait while another request runs.
+//!
+//! ```text
+//! bounds on background tasks ── too many ──► Refused
+//!         │
+//!       claim ◄────────────────────────────┐
+//!         │                                │ ended, lapsed, or time to ask again
+//!         ├─ granted in time ──► Run       │
+//!         ├─ granted too late ─► released, Failed
+//!         ├─ running ── patience left ──► wait
+//!         │        └─── none ──► Running
+//!         └─ settled, mismatch, … ──► the answer
+//! ```
+//!
+//! Each claim that is sent has a `PendingClaim` beside it until its answer is read, so that neither a timeout nor a
+//! disconnect leaves a claim that nobody knows of.
+
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;

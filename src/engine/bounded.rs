@@ -1,3 +1,9 @@
+//! The time limit of a call to the store.
+//!
+//! The timer is created only if the store does not answer at the first poll, which spares it for a memory store. It is
+//! not counted by Tokio's cooperative budget: a store future that uses up the budget at each poll would otherwise keep
+//! the timer from firing.
+
 use std::{
     future::Future,
     pin::Pin,

@@ -1,3 +1,12 @@
+//! The end of a run.
+//!
+//! `finish` tries at once, then again with growing pauses within the store timeout, and then hands the rest to the
+//! background while the lease can be renewed. Its result says what the client may be told: the handler's answer if it
+//! is recorded or if nothing contradicts it, and what the record says if the claim was lost.
+//!
+//! Settling may be repeated safely: the store compares the claimant, and answers "done already" to a second try of the
+//! same one.
+
 use std::{future::Future, pin::pin, time::Duration};
 
 use bytes::Bytes;
@@ -38,6 +47,7 @@ impl How {
         }
     }
 
+    /// Returns the verb of the store, for events.
     pub(super) fn verb(&self) -> StoreVerb {
         match self {
             Self::Settle(_) => StoreVerb::Settle,
@@ -130,10 +140,12 @@ impl Run<'_> {
         }
     }
 
+    /// Returns the event of a store that failed at the end of the run.
     fn failed<'a>(&'a self, how: &How, error: &'a StoreError, retried: bool) -> Event<'a> {
         Event::StoreFailed { key: self.key, verb: how.verb(), error, retried }
     }
 
+    /// Reports the store's answer, and returns the ending; `None` means: try again.
     fn heard(&self, how: &How, answer: Result<Finished, StoreError>) -> Option<Ending> {
         let (engine, key) = (self.engine, self.key);
         match answer {
@@ -166,6 +178,7 @@ impl Run<'_> {
         }
     }
 
+    /// Spawns what is left of the end, with a heartbeat of its own, as a background task of the same party.
     fn go_on_in_background(self, mut how: How) {
         let (engine, key, claim) = (self.engine.clone(), self.key.clone(), self.claim.clone());
         let (granted, renewed, verb) = (self.granted, self.renewed, how.verb());

@@ -1,3 +1,12 @@
+//! A run and its heartbeat.
+//!
+//! The heartbeat is polled together with the work, after it, by the same task. So it costs no task, it stops if the
+//! work is dropped, and it cannot keep the lease of work that blocks its thread. It begins with the first poll in which
+//! the work is pending: work that is ready at once costs neither a timer nor a renewal.
+//!
+//! The lease is renewed at a third of its length. `renewed` is the moment *before* the claim or the renewal was sent,
+//! so that the end of the lease is never assumed later than the store has it.
+
 use std::{
     future::{Future, poll_fn},
     pin::Pin,

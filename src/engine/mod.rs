@@ -2,6 +2,34 @@
 //!
 //! The engine knows neither HTTP nor any store, so that requests, messages and plain functions share one set of
 //! guarantees.
+//!
+//! # In reading order
+//!
+//! - `work`: the state of one run, shared by its future, its handler and its heartbeat.
+//! - `task`: the future of a run in its caller's task, which goes on in the background if it is dropped after the
+//!   claim.
+//! - `admit`: the claim, and the wait for another run. `pending_claim` releases a claim whose answer never arrived;
+//!   `bounded` is the time limit of a call to the store; `waiting` lets one duplicate of a key ask the store for all of
+//!   them.
+//! - `lease`: a `Run`, which is a claim that was granted, and its heartbeat.
+//! - `finish`: the end of a run: settle, release or undo, with retries.
+//! - `transact`: the same two ends in a transaction of the database.
+//! - `perform`: all of it for messages and functions. HTTP calls `admit` and `finish` itself, since it responds in
+//!   between.
+//! - `operation`: what a handler sees of its run, and what it may direct.
+//! - `background`: work whose client has left: bounded, counted and awaited.
+//! - `report`: events, for the observer and for `tracing`.
+//!
+//! # What always holds
+//!
+//! - A run is the only place that settles or releases, and it does so once. `finish` consumes it.
+//! - A claim is never forgotten: it is settled, released by its run, released by its pending claim, or left to lapse.
+//! - A store is asked within a limit. A grant that is read after its lease is refused, since another process may have
+//!   taken over.
+//! - No lock is held across an await, and none while code of the application runs. The locks are those of `Work` (one
+//!   assignment), of the parties in `background` and of the map in `waiting`; no code takes two of them.
+//! - Polling a run renews its lease. There is no task for it: a handler that blocks its thread stops the heartbeat, and
+//!   that is reported (`Event::Stalled`).
 
 mod adjusted;
 mod admit;
@@ -47,19 +75,26 @@ pub use self::{background::BackgroundTasks, operation::Operation};
 /// A store and how it is spoken to.
 #[derive(Clone)]
 pub(crate) struct Engine {
+    /// Where the records are.
     pub(crate) store: Arc<dyn Store>,
     /// Runs are claimed in transactions of this, in which the work is done too.
     pub(crate) transactions: Option<Arc<dyn TransactionalStore>>,
+    /// How long a call to the store may take, and how long a run tries to record its end while a client waits.
     pub(crate) store_timeout: Duration,
+    /// The runs whose clients have left. Layers may share it.
     pub(crate) background_tasks: BackgroundTasks,
+    /// Bounds the memory for the bodies of duplicates that wait.
     pub(crate) waiting: Arc<WaitingBodies>,
+    /// The duplicates that wait, by key.
     waiters: Arc<Waiters>,
+    /// Sees every event.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Keys what the store, logs and other services see of callers and contents.
     pub(crate) secret: Option<Secret>,
 }
 
 impl Engine {
+    /// Creates the engine of a layer in lease mode.
     pub(crate) fn new(store: impl Store) -> Self {
         Self::on(Arc::new(store), None)
     }

@@ -1,3 +1,8 @@
+//! A claim without an answer, and its release in the background.
+//!
+//! The release is repeated after a refusal, for one lease: the claim may reach the store after the release does.
+//! Without that, a route that runs at most once would answer `outcome-unknown` for an operation that never ran.
+
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};

@@ -1,3 +1,9 @@
+//! One execution from claim to end, for operations that are not HTTP requests.
+//!
+//! The job returns its outcome together with the fate of its record, so that what is recorded cannot differ from what
+//! the caller gets. The outcomes are listed without a wildcard wherever they are mapped: a reason that is forgotten
+//! would lose a message.
+
 use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;

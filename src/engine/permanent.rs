@@ -1,3 +1,5 @@
+//! Errors that no other try can change, as the application defines them.
+
 use std::{any::Any, fmt, sync::Arc};
 
 /// Which errors of a message's service, or of a function, no other try can change.

@@ -1,3 +1,7 @@
+//! Events. Each is reported once, here, to the observer and to `tracing`; the texts name the route and the remedy.
+//!
+//! Keys, scopes and credentials never reach an event's text: a key appears as its log id.
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Engine;

@@ -1,3 +1,8 @@
+//! The future of a run in its caller's task.
+//!
+//! Dropped before the claim it is simply gone. Dropped after it, the future is moved into a task of the runtime that it
+//! was first polled in and polled to its end there. Nothing is spawned for a request whose client stays.
+
 use std::{
     fmt,
     future::Future,

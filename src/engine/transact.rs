@@ -1,3 +1,9 @@
+//! Claims and ends in transaction mode.
+//!
+//! The store opens a transaction and writes the claim in it; the handler works in the same transaction; the end commits
+//! both or rolls both back. There is no lease to renew, and no pending claim to release: a transaction that is dropped
+//! is rolled back, and the database ends that of a process that died.
+
 use tokio::time::Instant;
 
 use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiting::Waiter};

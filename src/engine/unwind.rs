@@ -1,3 +1,5 @@
+//! Panics of a handler as values, so that its claim is ended before the panic goes on.
+
 use std::{
     any::Any,
     future::Future,

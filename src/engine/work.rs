@@ -1,3 +1,10 @@
+//! The state of a run that others than its future look at: whether its client has left, whether its claim is lost, what
+//! the handler has directed.
+//!
+//! The stage decides what dropping the future means, so it is set before the claim's effects can be observed and read
+//! by `Drop` without a lock. *Lost* is final: the store has said so. *Overdue* is not: the lease has lapsed without a
+//! renewal, and a renewal that succeeds ends it.
+
 use std::sync::{
     Mutex, OnceLock, PoisonError,
     atomic::{AtomicBool, AtomicU8, Ordering},
@@ -25,13 +32,19 @@ pub(crate) enum Stage {
 /// Everything in it is atomic or behind a lock that is held for one assignment, so no lock is ever held across an await.
 #[derive(Debug)]
 pub(crate) struct Work {
+    /// The `Stage`, as its number.
     stage: AtomicU8,
+    /// The client has left.
     detached: AtomicBool,
+    /// The lease has lapsed without a renewal.
     overdue: AtomicBool,
+    /// The store has said that the claim is gone.
     lost: AtomicBool,
     /// When the lease ends if it is not renewed; `None` if there is none to renew.
     held_until: Mutex<Option<Instant>>,
+    /// The request body broke while the handler was reading it.
     request_broken: AtomicBool,
+    /// Notified when the claim is lost or overdue.
     changed: Notify,
     wishes: Mutex<HandlerDirectives>,
     claimed: OnceLock<(RecordKey, Party)>,
@@ -70,6 +83,7 @@ impl Work {
         self.runtime.get()
     }
 
+    /// Returns how far the run has come.
     pub(crate) fn stage(&self) -> Stage {
         match self.stage.load(Ordering::Acquire) {
             0 => Stage::Open,
@@ -78,6 +92,7 @@ impl Work {
         }
     }
 
+    /// Sets how far the run has come.
     pub(crate) fn enter(&self, stage: Stage) {
         self.stage.store(stage as u8, Ordering::Release);
     }
@@ -87,6 +102,7 @@ impl Work {
         self.claimed.get()
     }
 
+    /// Records the grant: from here on the run is finished even if it is dropped.
     pub(super) fn claimed(&self, key: &RecordKey, party: &Party, stage: Stage) {
         let _ = self.claimed.set((key.clone(), party.clone()));
         self.enter(stage);
@@ -97,6 +113,7 @@ impl Work {
         self.detached.load(Ordering::Acquire)
     }
 
+    /// Records that the client has left.
     pub(super) fn detach(&self) {
         self.detached.store(true, Ordering::Release);
     }
@@ -106,6 +123,7 @@ impl Work {
         self.lost.load(Ordering::Acquire)
     }
 
+    /// Records that the claim is lost, and wakes those who wait for that.
     pub(super) fn lose(&self) {
         self.lost.store(true, Ordering::Release);
         self.changed.notify_waiters();
@@ -158,6 +176,7 @@ impl Work {
         *self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes what the handler has directed.
     pub(crate) fn wish(&self, change: impl FnOnce(&mut HandlerDirectives)) {
         change(&mut self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
     }

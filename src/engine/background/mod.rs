@@ -1,4 +1,11 @@
 //! Work whose client has left: its bounds, and the wait for its end.
+//!
+//! `admit` is called before each claim and refuses a caller with too much unfinished work. `spawn` takes over the rest
+//! of a run; it never refuses, since the run has begun. `Place` is the slot in the counts and is given back on drop, so
+//! that a panic, the time limit and the end of the runtime are all counted.
+//!
+//! One lock, over the counts by party. It is taken only if some work is in the background, and never while code of the
+//! application runs.
 
 mod party;
 

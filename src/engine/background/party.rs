@@ -1,3 +1,8 @@
+//! Whom a request counts for, if callers are bounded.
+//!
+//! A party is the scope, the credentials, the principal of a token, or the layer. Requests without an identified caller
+//! share the bound of their layer, which is larger: they may be many clients.
+
 use crate::value::{Caller, RecordKey};
 
 /// The party that a request belongs to, for bounds on what one caller may take.

@@ -1,4 +1,7 @@
 //! Duplicates that wait for the first request: the room that their bodies take, and who asks the store for all.
+//!
+//! A duplicate that waits holds its body in memory, since it has to run if the first request fails. `WaitingBodies`
+//! bounds the bytes of all of them; past the bound a duplicate is answered at once.
 
 mod waiters;
 

@@ -1,3 +1,10 @@
+//! The duplicates of one key share what the store is asked.
+//!
+//! The first that joins creates a `Crowd`, the last that leaves removes it. Each of them waits for the store's
+//! `changed`; which one claims next is decided by a time under a lock (`Next::at`), so that one asks and the others go
+//! on waiting for it. The one that asks may be dropped at any time: the others wait for it no longer than the limit of
+//! a call.
+
 use std::{
     collections::HashMap,
     future::{Future, poll_fn},
