@@ -1,7 +1,7 @@
 //! The end of a run.
 //!
 //! `finish` tries at once, then again with growing pauses within the store timeout, and then hands the rest to the
-//! background while the lease can be renewed. Its result says what the client may be told: the handler's answer if it
+//! background while the lease can be renewed. Its result says what the client may receive: the handler's answer if it
 //! is recorded or if nothing contradicts it, and what the record says if the claim was lost.
 //!
 //! Settling may be repeated safely: the store compares the claimant, and answers "done already" to a second try of the

@@ -1,3 +1,8 @@
+//! The operator's verbs.
+//!
+//! Listing walks over the slots of one shard after the other and locks a shard for a bounded number of slots. A record
+//! keeps its slot, so no record that stays is missed, however long the walk takes; the cursor is shard and slot.
+
 use crate::{
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
     value::{
@@ -79,6 +84,7 @@ impl StoreAdmin for MemoryStore {
 }
 
 impl MemoryStore {
+    /// Collects the records of a page. It may have fewer than `limit` although more follow.
     fn page(&self, filter: Filter, from: Position, limit: usize) -> Page {
         let now = self.memory.now();
         let mut entries = Vec::new();
@@ -126,16 +132,19 @@ impl MemoryStore {
 /// A position in a walk over all slots. A record keeps its slot, so no record that stays is missed.
 #[derive(Clone, Copy, Default)]
 struct Position {
+    /// The shard that the walk is in; lower ones are done.
     shard: u32,
     slot: u32,
 }
 
 impl Position {
+    /// Reads a cursor; `None` if it is not one of this store.
     fn read(cursor: &Cursor) -> Option<Self> {
         let (shard, slot) = cursor.as_bytes().split_first_chunk()?;
         Some(Self { shard: u32::from_be_bytes(*shard), slot: u32::from_be_bytes(slot.try_into().ok()?) })
     }
 
+    /// Returns the cursor for the next page.
     fn write(self) -> Cursor {
         Cursor::from_bytes([self.shard.to_be_bytes(), self.slot.to_be_bytes()].concat())
     }

@@ -1,8 +1,12 @@
+//! The settings of a memory store.
+
 use std::{fmt, sync::Arc};
 
 use super::{Clock, MemoryStore, clock::RunContext, room::Room, shard::Memory};
 
+/// The default of `capacity`.
 const CAPACITY: usize = 1_000_000;
+/// The default of `max_bytes`.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Slots are 32-bit numbers, one of which means "no slot".

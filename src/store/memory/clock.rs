@@ -1,3 +1,5 @@
+//! The clock of a store. It is monotonic, so a change of the machine's clock lets no record expire.
+
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -40,6 +42,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 
 /// The wall clock when it was created, and monotonic time from then on.
 pub(super) struct RunContext {
+    /// The wall clock at the time of creation.
     wall: Duration,
     at: Instant,
 }

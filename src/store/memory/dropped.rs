@@ -1,3 +1,5 @@
+//! A warning if the last handle of a store is dropped while operations run: their records are lost.
+
 use super::shard::Memory;
 
 /// Emits an event if the store is dropped while operations run, once for each store.

@@ -1,4 +1,54 @@
 //! [`MemoryStore`]: records in shards, each with a lock, an index, a slab of entries and a wheel of expiries.
+//!
+//! # In reading order
+//!
+//! 1. `mod`: the store; each verb computes the shard of its key, locks it, and runs the verb.
+//! 2. `shard/shards` (`Memory`): all shards, the clock, the namespaces; `verb` and `roomy` are the frames of a call.
+//! 3. `shard/turn`: a locked shard for the length of a call, and what has to wait until it is unlocked.
+//! 4. `verbs`: the verbs on a locked shard. Decisions are those of `value::rules`.
+//! 5. `entry`: a record in few bytes.
+//! 6. `shard/table`, `shard/slab`, `shard/wheel`: index by hash, entries that never move, expiry.
+//! 7. `room`, `share`: counts of records, bytes and shares, with their bounds.
+//! 8. `waiters`: who waits for a record. `admin`: the operator's verbs. `dropped`: the warning of a store that is
+//!    dropped too early.
+//!
+//! # Who locks what
+//!
+//! - Each shard has a mutex. A call locks one shard at a time; it tries to lock a second one, without waiting, only
+//!   after the first is unlocked.
+//! - The counts in `Room` are atomics. A count changes only while the shard of its record is locked, so that it agrees
+//!   with the records.
+//! - `Shares` has mutexes of its own, taken while a shard is locked; no code locks a shard while it holds one of them.
+//! - The map of namespaces has a mutex, held for one lookup.
+//! - No code of the application runs under a lock: destructors of payloads and wakers are collected in `After` and run
+//!   once the shard is unlocked. So a lock cannot be poisoned half-way, and a poisoned one is used as it is.
+//!
+//! # What always holds
+//!
+//! - A verb takes effect when the method is called. There is no await inside a verb, and no background task.
+//! - A record is in exactly one slot of a slab, one place of the index, and one list of one wheel.
+//! - Expiry is checked on every read; removal is only housekeeping.
+//! - The time of a shard never goes back, whatever the order in which threads read the clock.
+//!
+//! # A claim from start to end
+//!
+//! 1. `MemoryStore::claim` hashes namespace and key; the hash selects the shard and the place in its index.
+//! 2. `Memory::roomy` locks the shard (`Turn::new`), and removes up to 64 expired records.
+//! 3. `Turn::claim` looks the key up. `judge` decides by the head of the entry, or by its absence.
+//! 4. A grant on a free key reserves room (`Room::take`) and inserts an entry: slab, index, wheel. A grant on an
+//!    existing record reserves what it grows by, and changes the entry in its slot.
+//! 5. If there is no room, the shard is unlocked, room is made, and the verb runs again from step 2.
+//! 6. The shard is unlocked. Then waiters are woken, and what the claim replaced is dropped.
+//!
+//! The answer is a future that is ready: an `await` on it does not yield, and dropping it undoes nothing.
+//!
+//! # Why shards, a slab and a wheel
+//!
+//! - Shards let threads work side by side. 64 are enough for any machine, and few enough that a walk over all of them
+//!   is cheap.
+//! - A slab keeps entries in place, so that lists of the wheel may run through them, and growing copies none.
+//! - A wheel finds the next expired record in constant time. A heap would cost a logarithm for each renewal of each
+//!   lease.
 
 mod admin;
 mod builder;

@@ -1,3 +1,18 @@
+//! The bounds of a store, and the counts that they apply to.
+//!
+//! Room is reserved before a record is written and given back when it is removed or has become smaller. A reservation
+//! is one atomic update that fails at the bound, so that two shards cannot exceed it together.
+//!
+//! | bound | counts | when it is reached |
+//! | --- | --- | --- |
+//! | `capacity` | records of every state | a new key is refused, after expired and released records were removed |
+//! | `max_bytes` | keys, marks, notes, payloads | a new key is refused; an answer becomes a tombstone |
+//! | half of both | issued tokens | no further token is issued |
+//! | share | records of one scope or principal, without released ones | a new key of this scope is refused |
+//!
+//! The counts may be ahead of the records for the length of a call, never behind: what is reserved is given back if the
+//! write does not happen.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::value::{State, StoreError, StoreErrorKind};
@@ -8,13 +23,21 @@ use super::{entry::Entry, share::Shares};
 /// is locked.
 #[repr(align(128))]
 pub(super) struct Room {
+    /// All records.
     used: AtomicUsize,
+    /// What all records keep, beside their fixed size.
     bytes: AtomicUsize,
+    /// Released records, which may be dropped for room.
     released: AtomicUsize,
+    /// Tokens that nobody has claimed, and their bytes below: they may hold half of the store.
     issued: AtomicUsize,
+    /// The bytes of those tokens.
     issued_bytes: AtomicUsize,
+    /// The bound on `used`.
     capacity: usize,
+    /// The bound on `bytes`.
     max_bytes: usize,
+    /// The records of each scope, if shares are bounded.
     shares: Option<Shares>,
 }
 
@@ -69,11 +92,13 @@ impl Full {
 /// How a record counts.
 #[derive(Clone, Copy)]
 pub(super) struct Weight {
+    /// The state, which selects the counts.
     pub(super) state: State,
     pub(super) bytes: usize,
 }
 
 impl Room {
+    /// Creates empty counts under these bounds.
     pub(super) fn new(capacity: usize, max_bytes: usize, share: Option<usize>) -> Self {
         Self {
             used: AtomicUsize::new(0),
@@ -183,22 +208,27 @@ impl Room {
         }
     }
 
+    /// Returns whether there is a released record to drop.
     pub(super) fn has_released(&self) -> bool {
         self.released.load(Ordering::Acquire) > 0
     }
 
+    /// Returns how many records there are.
     pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
 
+    /// Returns how many records there may be.
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
+    /// Returns how many bytes the records keep.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Acquire)
     }
 
+    /// Returns how many bytes the records may keep.
     pub(super) fn max_bytes(&self) -> usize {
         self.max_bytes
     }
@@ -208,6 +238,7 @@ impl Room {
         self.issued.load(Ordering::Acquire) == 0 && self.issued_bytes.load(Ordering::Acquire) == 0
     }
 
+    /// Reserves room for a record of so many bytes.
     fn take_record(&self, bytes: usize) -> Result<(), Full> {
         if !add(&self.used, 1, self.capacity) {
             return Err(Full::Records);
@@ -219,11 +250,13 @@ impl Room {
         Ok(())
     }
 
+    /// Gives back the room of a record of so many bytes.
     fn give_record(&self, bytes: usize) {
         self.used.fetch_sub(1, Ordering::AcqRel);
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
+    /// Reserves room for an unclaimed token.
     fn take_token(&self, bytes: usize) -> Result<(), Full> {
         if !add(&self.issued, 1, half(self.capacity)) {
             return Err(Full::Tokens(bytes));
@@ -235,11 +268,13 @@ impl Room {
         Ok(())
     }
 
+    /// Gives back the room of an unclaimed token.
     fn give_token(&self, bytes: usize) {
         self.issued.fetch_sub(1, Ordering::AcqRel);
         self.issued_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
+    /// Gives back the record's place in the share of its scope.
     fn give_share(&self, entry: &Entry) {
         if let Some(shares) = &self.shares {
             shares.give_back(entry);
@@ -252,10 +287,12 @@ fn half(whole: usize) -> usize {
     whole.div_ceil(2)
 }
 
+/// Returns whether `more` fits under `most`.
 fn fits(count: &AtomicUsize, more: usize, most: usize) -> bool {
     count.load(Ordering::Acquire).saturating_add(more) <= most
 }
 
+/// Adds `more` unless that exceeds `most`; returns whether it did.
 fn add(count: &AtomicUsize, more: usize, most: usize) -> bool {
     let sum = |count: usize| count.checked_add(more).filter(|&sum| sum <= most);
     count.fetch_update(Ordering::AcqRel, Ordering::Acquire, sum).is_ok()

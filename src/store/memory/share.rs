@@ -1,3 +1,5 @@
+//! The bound on the records of one scope.
+
 use std::{
     collections::{HashMap, hash_map::RandomState},
     hash::BuildHasher,
@@ -6,18 +8,21 @@ use std::{
 
 use super::entry::Entry;
 
+/// The counts are in parts with a lock each, so that scopes rarely wait for one another.
 const PARTS: usize = 16;
 
 /// Counts the records of each scope, except released ones, which are removed anyway if room is short.
 ///
 /// Scopes are identified by their hash: two scopes with the same hash (1 in 2^64) have one share together.
 pub(super) struct Shares {
+    /// How many records a scope may have.
     most: usize,
     hasher: RandomState,
     counts: [Mutex<HashMap<u64, usize>>; PARTS],
 }
 
 impl Shares {
+    /// Creates counts for shares of this size.
     pub(super) fn new(most: usize) -> Self {
         Self { most, hasher: RandomState::new(), counts: Default::default() }
     }
@@ -34,6 +39,7 @@ impl Shares {
         room
     }
 
+    /// Gives back the place of a record that is gone or released.
     pub(super) fn give_back(&self, entry: &Entry) {
         let Some(scope) = self.scope(entry) else { return };
         let mut counts = self.counts(scope);
@@ -43,10 +49,12 @@ impl Shares {
         }
     }
 
+    /// Returns the hash of the scope that a record counts to, if it has one.
     fn scope(&self, entry: &Entry) -> Option<u64> {
         entry.with_scope(|scope| self.hasher.hash_one((entry.namespace(), scope)))
     }
 
+    /// Locks the part that has a scope.
     fn counts(&self, scope: u64) -> MutexGuard<'_, HashMap<u64, usize>> {
         let part = usize::try_from(scope % PARTS as u64).unwrap_or_default();
         self.counts[part].lock().unwrap_or_else(PoisonError::into_inner)

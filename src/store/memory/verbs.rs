@@ -1,3 +1,8 @@
+//! The verbs of a store on a locked shard.
+//!
+//! Each finds the record, asks a rule of `value::rules` what follows, and writes that. None of them decides anything
+//! itself, except that a record whose new expiry is not in the future is removed at once and needs no room.
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -16,6 +21,7 @@ use super::{
 
 /// The operations of a store, each on a locked shard.
 impl Turn<'_> {
+    /// Issues a token, unless its key has a record.
     pub(super) fn issue(&mut self, name: &Name<'_>, issue: &Issue) -> Result<Issued, Full> {
         if self.find(name).is_some() {
             return Ok(Issued::Exists);
@@ -25,6 +31,7 @@ impl Turn<'_> {
         Ok(Issued::Done)
     }
 
+    /// Claims a key: `judge` decides, by the record that exists.
     pub(super) fn claim(&mut self, name: &Name<'_>, claim: &Claim) -> Result<Claimed, Full> {
         let now = self.now;
         let found = self.find(name);
@@ -44,6 +51,7 @@ impl Turn<'_> {
         Ok(Claimed::from_verdict(verdict, || existing.and_then(Entry::payload)))
     }
 
+    /// Renews the lease of the claimant that holds the key, however late it comes.
     pub(super) fn renew(&mut self, name: &Name<'_>, claim: &Claim) -> Renewed {
         let now = self.now;
         match self.find(name).filter(|&slot| self.runs_under(slot, claim.claimant)) {
@@ -58,6 +66,7 @@ impl Turn<'_> {
         }
     }
 
+    /// Ends a claim with an answer, by its claimant or on its behalf.
     pub(super) fn settle(
         &mut self,
         name: &Name<'_>,
@@ -72,6 +81,7 @@ impl Turn<'_> {
         }
     }
 
+    /// Ends a claim without an answer, by its claimant or on its behalf.
     pub(super) fn release(&mut self, name: &Name<'_>, behalf: Behalf, release: &Release) -> Finished {
         let Some(slot) = self.find(name) else { return Finished::Refused(None) };
         match self.shard.slab[slot].hold(self.now).release(release.claimant, behalf) {
@@ -81,6 +91,7 @@ impl Turn<'_> {
         }
     }
 
+    /// Removes a record of any state; returns whether there was one.
     pub(super) fn forget(&mut self, name: &Name<'_>) -> bool {
         let found = self.find(name);
         if let Some(slot) = found {
@@ -89,6 +100,7 @@ impl Turn<'_> {
         found.is_some()
     }
 
+    /// Returns the record for operators.
     pub(super) fn inspect(&mut self, name: &Name<'_>) -> Option<Record> {
         let slot = self.find(name)?;
         Some(self.shard.slab[slot].record(self.now))
@@ -107,6 +119,7 @@ impl Turn<'_> {
         Some((slot, Duration::from_millis(entry.expires() - self.now), shard.waiters.enter(slot)))
     }
 
+    /// Writes the answer. Room for it is reserved first, so that a failure changes nothing.
     fn write_settled(&mut self, slot: u32, settlement: &Settlement) -> Result<Finished, Full> {
         let (now, growth) = (self.now, settlement.payload.as_ref().map_or(0, Bytes::len));
         // A record that expires at once needs no room.
@@ -122,6 +135,7 @@ impl Turn<'_> {
         Ok(Finished::Done)
     }
 
+    /// Writes the release, or what undoing leaves.
     fn write_released(&mut self, slot: u32, release: &Release) -> Finished {
         let now = self.now;
         let undone = release.undo.then(|| undone(&self.shard.slab[slot].head()));
@@ -139,10 +153,12 @@ impl Turn<'_> {
         Finished::Done
     }
 
+    /// Returns the answer to a claimant that no longer holds the key: what the record says.
     fn refuse(&self, slot: u32) -> Finished {
         Finished::Refused(Some(Box::new(self.shard.slab[slot].record(self.now))))
     }
 
+    /// Returns whether the record is running under this claimant.
     fn runs_under(&self, slot: u32, claimant: Claimant) -> bool {
         self.shard.slab[slot].hold(self.now).runs_under(claimant)
     }

@@ -1,3 +1,9 @@
+//! Waiting for the end of a running record, without polling.
+//!
+//! A waiter registers under the lock of the shard and receives every change from then on, whether its future is polled
+//! or not. So a change between a claim and the wait is not lost. The entry has a flag for waiters, so that a record
+//! without any costs no lookup.
+
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use tokio::{
@@ -16,8 +22,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Waiters(BTreeMap<u32, Waiting>);
 
+/// The waiters of one record.
 #[derive(Default)]
 struct Waiting {
+    /// How many there are; the last one that leaves removes the rest.
     count: usize,
     notify: Arc<Notify>,
 }
@@ -43,6 +51,7 @@ impl Waiters {
         last
     }
 
+    /// Removes all waiters of a slot, to be woken by the caller.
     pub(super) fn take(&mut self, slot: u32) -> Option<Arc<Notify>> {
         self.0.remove(&slot).map(|waiting| waiting.notify)
     }
@@ -57,6 +66,7 @@ impl Waiters {
 pub(super) struct Watch<'a> {
     memory: &'a Memory,
     shard: usize,
+    /// The slot of the record. It may have another record by the time of the drop; `notify` distinguishes the two.
     slot: u32,
     notify: Arc<Notify>,
     /// How long the record exists unless it changes.

@@ -1,3 +1,5 @@
+//! Fields that few records have, boxed, so that the others do without their room.
+
 use bytes::Bytes;
 
 use crate::value::Binding;
@@ -5,13 +7,17 @@ use crate::value::Binding;
 /// The fields that few records have.
 #[derive(Default)]
 pub(in crate::store::memory) struct Extra {
+    /// The claim's note. It is copied, since a slice would keep the whole buffer that the request was read into.
     pub(super) note: Bytes,
+    /// The token, if the record is one.
     pub(super) token: Option<Token>,
+    /// A payload that is too long to be joined to the key.
     pub(super) payload: Option<Bytes>,
 }
 
 /// What makes a record a token's.
 pub(super) struct Token {
+    /// Its purpose and principal.
     pub(super) binding: Binding,
     /// The first expiry.
     pub(super) expires: u64,

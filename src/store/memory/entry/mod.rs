@@ -4,6 +4,20 @@
 //! - `extra`: the fields that few records have.
 //! - `moment`: times in six bytes.
 //! - `read`: an entry as the rules and its readers see it.
+//!
+//! The layout is chosen for the size of a million records: an entry is a fixed struct with one shared allocation for
+//! its texts. The key is shared with the request that created it, a short payload is shared with every replay.
+//!
+//! | part of an entry | holds |
+//! | --- | --- |
+//! | `text`, `layout` | key, marks, short payload; where each begins |
+//! | `extra` | note, token, long payload; `None` for most records |
+//! | `namespace`, `claimant`, `fingerprint`, `attempt`, `flags` | what the rules compare |
+//! | `created`, `mark`, `expires` | three times of six bytes; `mark` is the end of the lease of a running record, the time of the end of a settled one |
+//! | `previous`, `next`, `place` | its neighbours in the list of a wheel |
+//!
+//! A write replaces whole parts. Whatever it replaces and whose destructor could be the application's (`Extra`, which
+//! holds payloads and notes) is returned to the caller and dropped after the lock.
 
 mod extra;
 mod moment;
@@ -50,6 +64,7 @@ pub(super) struct Entry {
     /// The key, the marks, and the payload if it is short.
     text: Arc<[u8]>,
     extra: Option<Box<Extra>>,
+    /// The number of the namespace.
     namespace: u32,
     attempt: u32,
     /// Neighbours in a wheel's list, and which list it is.
@@ -59,6 +74,7 @@ pub(super) struct Entry {
     layout: Layout,
     claimant: Claimant,
     fingerprint: Fingerprint,
+    /// The state in two bits, then one bit each for the flags above.
     flags: u8,
     created: Moment,
     /// For a running record, when the lease lapses; for a settled one, since when.
@@ -88,6 +104,7 @@ impl Entry {
         }
     }
 
+    /// Makes the entry an issued token.
     pub(super) fn issue(&mut self, binding: Binding, expires: u64) {
         self.expires = Moment::new(expires);
         self.extra = Some(Box::new(Extra { token: Some(Token { binding, expires }), ..Extra::default() }));
@@ -121,11 +138,13 @@ impl Entry {
         granted.saturating_sub(self.bytes())
     }
 
+    /// Sets lease and expiry anew.
     pub(super) fn renew(&mut self, claim: &Claim, now: u64) {
         self.mark = Moment::new(later(now, claim.lease));
         self.expires = Moment::new(later(now, claim.lifetime()));
     }
 
+    /// Ends the claim with an answer. A long payload is kept as it came; a short one is joined to the key.
     pub(super) fn settle(&mut self, claimant: Claimant, payload: Option<&Bytes>, retention: Duration, now: u64) {
         self.set_state(State::Settled);
         self.claimant = claimant;
@@ -141,6 +160,7 @@ impl Entry {
         }
     }
 
+    /// Ends the claim without an answer. A token is issued again, with its first expiry.
     pub(super) fn release(&mut self, claimant: Claimant, keep: Duration, now: u64) {
         self.claimant = claimant;
         let (state, expires) = released(self.token().map(|token| token.expires), later(now, keep));
@@ -156,10 +176,12 @@ impl Entry {
         self.set_marks(&Marks { caller, secret, origin, ..self.marks() });
     }
 
+    /// Returns whether it is the entry of this key in this namespace.
     pub(super) fn is(&self, namespace: u32, key: &[u8]) -> bool {
         self.namespace == namespace && self.key() == key
     }
 
+    /// Returns the bytes of its key.
     pub(super) fn key(&self) -> &[u8] {
         &self.text[..self.layout.key_bytes()]
     }
@@ -182,6 +204,7 @@ impl Entry {
         self.text.len() + self.extra.as_ref().map_or(0, |extra| extra.bytes())
     }
 
+    /// Returns how it counts in `Room`.
     pub(super) fn weight(&self) -> Weight {
         Weight { state: self.state(), bytes: self.bytes() }
     }
@@ -212,18 +235,22 @@ impl Entry {
         self.flags & WAITED_FOR != 0
     }
 
+    /// Sets whether the shard has waiters for it, so that a change without waiters looks nothing up.
     pub(super) fn set_waited_for(&mut self, waited_for: bool) {
         self.set(WAITED_FOR, waited_for);
     }
 
+    /// Returns what may have destructors of the application, to be dropped while no lock is held.
     pub(super) fn into_extra(self) -> Option<Extra> {
         self.extra.map(|extra| *extra)
     }
 
+    /// Returns its binding and first expiry, if it is a token.
     fn token(&self) -> Option<&Token> {
         self.extra.as_ref()?.token.as_ref()
     }
 
+    /// Returns what few claims bring.
     fn marks(&self) -> Marks {
         self.layout.marks(&self.text)
     }

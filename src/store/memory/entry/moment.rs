@@ -1,3 +1,5 @@
+//! Times in six bytes, which reach to the year 10889.
+
 use std::time::Duration;
 
 use crate::value::millis;
@@ -15,12 +17,14 @@ pub(in crate::store::memory) fn later(now: u64, duration: Duration) -> u64 {
 pub(super) struct Moment([u8; 6]);
 
 impl Moment {
+    /// Creates the moment; a later one than it can hold is the last one.
     pub(super) fn new(ms: u64) -> Self {
         let mut bytes = [0; 6];
         bytes.copy_from_slice(&ms.min(FOREVER).to_le_bytes()[..6]);
         Self(bytes)
     }
 
+    /// Returns the milliseconds since the Unix epoch.
     pub(super) fn ms(self) -> u64 {
         let mut bytes = [0; 8];
         bytes[..6].copy_from_slice(&self.0);

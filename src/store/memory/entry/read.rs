@@ -1,3 +1,5 @@
+//! An entry as the rules see it (`head`), as operators see it (`record`), and its payload for a replay.
+
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -30,6 +32,7 @@ impl Entry {
             .or_else(|| Some(Bytes::new()))
     }
 
+    /// Returns what decides about a claim.
     pub(in crate::store::memory) fn head(&self) -> Head<'_> {
         let marks = self.marks();
         Head {
@@ -47,6 +50,7 @@ impl Entry {
         }
     }
 
+    /// Returns the record for operators, at `now`.
     pub(in crate::store::memory) fn record(&self, now: u64) -> Record {
         let left = |until: Moment| Duration::from_millis(until.ms().saturating_sub(now));
         let time = |moment: Moment| SystemTime::UNIX_EPOCH + Duration::from_millis(moment.ms());

@@ -1,8 +1,20 @@
+//! The texts of an entry in one allocation: key, marks, payload.
+//!
+//! ```text
+//! key | caller | secret | origin (caller, secret) | trace | lease | payload
+//! ```
+//!
+//! Most records have no mark: a caller without credentials, the usual lease, no trace. `Layout` says in sixteen bits
+//! which marks are there, so that absent ones take no byte. The order is fixed; a new mark needs a bit and a place in
+//! `write`, `bytes`, `payload_from` and `marks`.
+
 use std::{iter, sync::Arc};
 
 use crate::value::{Caller, Claim, Granted, Origin, SecretNumber, TraceContext, millis};
 
+/// The bits of the key's length.
 const KEY: u16 = (1 << 10) - 1;
+/// Set if the mark is there; the same for those that follow.
 const CALLER: u16 = 1 << 10;
 const SECRET: u16 = 1 << 11;
 const ORIGIN: u16 = 1 << 12;
@@ -24,15 +36,20 @@ pub(in crate::store::memory) struct Layout(u16);
 /// What a record keeps of its claims but most records lack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::store::memory) struct Marks {
+    /// The caller of the claim.
     pub(in crate::store::memory) caller: Caller,
+    /// The secret that caller and fingerprint were made with.
     pub(in crate::store::memory) secret: SecretNumber,
+    /// The first claim of the operation, from which child keys derive.
     pub(in crate::store::memory) origin: Origin,
+    /// The trace in which the operation began.
     pub(in crate::store::memory) trace: Option<TraceContext>,
     /// The length of the lease, in milliseconds.
     pub(in crate::store::memory) lease: u64,
 }
 
 impl Marks {
+    /// The marks of a record without any.
     const NONE: Self = Self {
         caller: Caller::NONE,
         secret: SecretNumber::NONE,
@@ -41,6 +58,7 @@ impl Marks {
         lease: USUAL_LEASE,
     };
 
+    /// Returns the marks of a granted claim.
     pub(in crate::store::memory) fn of(claim: &Claim, granted: &Granted) -> Self {
         Self {
             caller: claim.caller,
@@ -99,6 +117,7 @@ impl Layout {
         Self(u16::try_from(key.len()).unwrap_or(KEY) & KEY)
     }
 
+    /// Returns the length of the key.
     pub(in crate::store::memory) fn key_bytes(self) -> usize {
         usize::from(self.0 & KEY)
     }
@@ -114,6 +133,7 @@ impl Layout {
             + part(LEASE, LEASE_BYTES)
     }
 
+    /// Reads the marks behind the key.
     pub(in crate::store::memory) fn marks(self, text: &[u8]) -> Marks {
         if self.0 & !KEY == 0 {
             return Marks::NONE;
@@ -131,6 +151,7 @@ impl Layout {
         Marks { caller, secret, origin, trace, lease }
     }
 
+    /// Reads one mark, if the layout has it.
     fn read<const N: usize>(self, flag: u16, rest: &mut &[u8]) -> Option<[u8; N]> {
         if self.0 & flag == 0 {
             return None;
@@ -145,6 +166,7 @@ fn number(bytes: [u8; SECRET_BYTES]) -> SecretNumber {
     SecretNumber::from_u32(u32::from_be_bytes(bytes))
 }
 
+/// Joins two texts in one shared allocation.
 pub(in crate::store::memory) fn join(front: &[u8], back: &[u8]) -> Arc<[u8]> {
     let mut joined: Arc<[u8]> = iter::repeat_n(0, front.len() + back.len()).collect();
     if let Some(bytes) = Arc::get_mut(&mut joined) {
@@ -156,7 +178,9 @@ pub(in crate::store::memory) fn join(front: &[u8], back: &[u8]) -> Arc<[u8]> {
 
 /// A payload behind its key and marks.
 pub(in crate::store::memory) struct Tail {
+    /// The allocation, which the replay shares.
     pub(in crate::store::memory) text: Arc<[u8]>,
+    /// The beginning of the payload in it.
     pub(in crate::store::memory) from: usize,
 }
 

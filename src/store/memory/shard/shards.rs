@@ -1,3 +1,12 @@
+//! The parts of a store and the frame of a call.
+//!
+//! A call that needs room runs its verb once; if that reports what is missing, room is made (expired records first,
+//! then released ones, the oldest of all shards first) and the verb runs again from the start. So a verb must not have
+//! changed anything before it reports that room is missing.
+//!
+//! Expired records are removed by the calls that follow, each within a budget. Every eighth call also looks at another
+//! shard, so that a shard without calls does not keep its memory.
+
 use std::{
     collections::{HashMap, hash_map::RandomState},
     hash::{BuildHasher, Hasher},
@@ -26,9 +35,13 @@ const NUDGE: usize = 8;
 
 /// The state that all handles of a store share.
 pub(in crate::store::memory) struct Memory {
+    /// The parts. The higher half of a key's hash selects one.
     shards: Box<[Aligned]>,
+    /// The counts of all records, and their bounds.
     pub(in crate::store::memory) room: Room,
+    /// Hashes keys with a random seed, so that a client cannot choose keys of one shard or one place.
     hasher: RandomState,
+    /// The clock by which leases and retention go.
     clock: Box<dyn Clock>,
     namespaces: Mutex<HashMap<(u32, Box<str>), u32>>,
 }
@@ -42,11 +55,14 @@ struct Aligned(Mutex<Shard>);
 pub(in crate::store::memory) struct Name<'a> {
     pub(in crate::store::memory) namespace: u32,
     pub(in crate::store::memory) key: &'a RecordKey,
+    /// The part of the hash that the index of the shard uses.
     pub(in crate::store::memory) hash: u32,
+    /// The number of the shard that has the key.
     pub(in crate::store::memory) shard: usize,
 }
 
 impl Memory {
+    /// Creates empty shards.
     pub(in crate::store::memory) fn new(room: Room, clock: Box<dyn Clock>) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Aligned(Mutex::new(Shard::new()))).collect(),
@@ -57,10 +73,12 @@ impl Memory {
         }
     }
 
+    /// Returns the time of the store's clock, within what an entry can hold.
     pub(in crate::store::memory) fn now(&self) -> u64 {
         self.clock.now().min(FOREVER)
     }
 
+    /// Returns a key with its namespace, hash and shard.
     pub(in crate::store::memory) fn name<'a>(&self, namespace: u32, key: &'a RecordKey) -> Name<'a> {
         let hash = self.hash(namespace, key.as_bytes());
         let low = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
@@ -87,6 +105,7 @@ impl Memory {
         *namespaces.entry((within, name.into())).or_insert(next)
     }
 
+    /// Returns how many shards there are.
     pub(in crate::store::memory) fn shards(&self) -> usize {
         self.shards.len()
     }
@@ -139,6 +158,7 @@ impl Memory {
         }
     }
 
+    /// Removes a few expired records of another shard, unless somebody else has locked it.
     fn expire_neighbour(&self, shard: usize, now: u64) {
         let guard = match self.shards[shard % SHARDS].0.try_lock() {
             Ok(guard) => guard,
@@ -166,6 +186,7 @@ impl Memory {
             || self.room.has(missing)
     }
 
+    /// Removes the released record that would expire first of all shards; returns whether there was one.
     fn drop_oldest_released(&self, now: u64) -> bool {
         while self.room.has_released() {
             let oldest = (0..SHARDS).filter_map(|shard| Some((self.enter(shard, now).oldest_released()?, shard))).min();

@@ -1,29 +1,41 @@
+//! Slots for entries, in chunks of 64.
+//!
+//! Growing allocates one chunk and moves nothing, so a call never waits for a copy of all records. An empty chunk at
+//! the end is freed; slots are reused from the lowest, so that this happens.
+
 use std::ops::{Index, IndexMut};
 
 use crate::store::memory::entry::Entry;
 
+/// The slots of a chunk: one for each bit of `free`.
 const SLOTS: u32 = 64;
 
 /// Entries in slots that never move. They are stored in chunks, so that growing copies none of them. The lowest free
 /// slot is used first, so that the last chunks become empty and are freed.
 #[derive(Default)]
 pub(in crate::store::memory) struct Slab {
+    /// The chunks in the order of their slots.
     chunks: Vec<Chunk>,
     /// The chunks with a free slot, one bit each.
     open: Vec<u64>,
     /// No word of `open` before this index has a bit set.
     first_open: usize,
+    /// How many chunks have memory and no entry.
     spare: usize,
+    /// How many entries there are.
     live: usize,
 }
 
+/// A block of slots that is allocated and freed as a whole.
 struct Chunk {
     /// Filled in order, so that no slot is written before it is needed. Empty if no memory is allocated for them.
     slots: Vec<Option<Entry>>,
+    /// The free slots, one bit each.
     free: u64,
 }
 
 impl Slab {
+    /// Puts an entry into the lowest free slot, and returns the slot.
     pub(in crate::store::memory) fn insert(&mut self, entry: Entry) -> u32 {
         let at = self.open_chunk();
         let chunk = &mut self.chunks[at];
@@ -47,6 +59,7 @@ impl Slab {
         u32::try_from(at).unwrap_or(u32::MAX).saturating_mul(SLOTS) + slot
     }
 
+    /// Takes an entry out of its slot. The last empty chunks are freed, except for one.
     pub(in crate::store::memory) fn remove(&mut self, slot: u32) -> Option<Entry> {
         let at = (slot / SLOTS) as usize;
         let chunk = self.chunks.get_mut(at)?;
@@ -67,6 +80,7 @@ impl Slab {
         Some(entry)
     }
 
+    /// Returns the entry in a slot, if there is one.
     pub(in crate::store::memory) fn get(&self, slot: u32) -> Option<&Entry> {
         self.chunks.get((slot / SLOTS) as usize)?.slots.get((slot % SLOTS) as usize)?.as_ref()
     }
@@ -86,6 +100,7 @@ impl Slab {
         self.chunks.iter().filter(|chunk| !chunk.slots.is_empty()).count()
     }
 
+    /// Returns the first chunk with a free slot, adding one if all are full.
     fn open_chunk(&mut self) -> usize {
         while let Some(&word) = self.open.get(self.first_open) {
             if word != 0 {
@@ -103,6 +118,7 @@ impl Slab {
         at
     }
 
+    /// Removes chunks without memory from the end.
     fn truncate(&mut self) {
         while self.chunks.pop_if(|chunk| chunk.slots.is_empty()).is_some() {
             let at = self.chunks.len();

@@ -1,3 +1,8 @@
+//! One part of the records. It keeps no rule; `Turn` decides when what changes.
+//!
+//! The index holds hash and slot, not the key: a lookup compares the hash first and the entry's key then, and a table
+//! that grows rehashes without reading an entry.
+
 use hashbrown::HashTable;
 
 use crate::value::State;
@@ -10,14 +15,19 @@ const SMALL: usize = 256;
 
 /// A part of the records, with a lock of its own.
 pub(in crate::store::memory) struct Shard {
+    /// The slots by the hash of namespace and key.
     index: HashTable<Place>,
+    /// The entries.
     pub(in crate::store::memory) slab: Slab,
     /// Released records have a wheel of their own, which gives the next one to remove if room is short.
     timers: Wheel,
+    /// The expiries of released records.
     released: Wheel,
+    /// The waiters of this shard's records.
     pub(in crate::store::memory) waiters: Waiters,
     /// The latest time that any call came with.
     pub(in crate::store::memory) now: u64,
+    /// How many calls the shard has had.
     pub(in crate::store::memory) turns: usize,
 }
 
@@ -29,6 +39,7 @@ struct Place {
 }
 
 impl Shard {
+    /// Creates an empty shard, which has allocated nothing yet.
     pub(in crate::store::memory) fn new() -> Self {
         Self {
             index: HashTable::new(),
@@ -41,16 +52,19 @@ impl Shard {
         }
     }
 
+    /// Returns the slot of a key, whether its record has expired or not.
     pub(in crate::store::memory) fn find(&self, name: &Name<'_>) -> Option<u32> {
         let key = name.key.as_bytes();
         let is = |place: &Place| place.hash == name.hash && self.slab[place.slot].is(name.namespace, key);
         self.index.find(spread(name.hash), is).map(|place| place.slot)
     }
 
+    /// Adds a slot to the index.
     pub(in crate::store::memory) fn enter_index(&mut self, hash: u32, slot: u32) {
         self.index.insert_unique(spread(hash), Place { hash, slot }, |place| spread(place.hash));
     }
 
+    /// Removes a slot from the index, and frees the index if it was the last one.
     pub(in crate::store::memory) fn leave_index(&mut self, hash: u32, slot: u32) {
         if let Ok(found) = self.index.find_entry(spread(hash), |place| place.slot == slot) {
             found.remove();
@@ -61,11 +75,13 @@ impl Shard {
         }
     }
 
+    /// Adds an entry to the wheel of its state.
     pub(in crate::store::memory) fn schedule(&mut self, slot: u32) {
         let (wheel, slab) = self.wheel(self.slab[slot].state());
         wheel.insert(slab, slot);
     }
 
+    /// Removes an entry from the wheel of its state.
     pub(in crate::store::memory) fn unschedule(&mut self, slot: u32) {
         self.unschedule_from(slot, self.slab[slot].state());
     }
@@ -81,19 +97,23 @@ impl Shard {
         }
     }
 
+    /// Removes an entry from the wheel that it was put into in the state `state`.
     fn unschedule_from(&mut self, slot: u32, state: State) {
         let (wheel, slab) = self.wheel(state);
         wheel.remove(slab, slot);
     }
 
+    /// Returns the wheel for a state, and the slab that its lists run through.
     fn wheel(&mut self, state: State) -> (&mut Wheel, &mut Slab) {
         (if state == State::Released { &mut self.released } else { &mut self.timers }, &mut self.slab)
     }
 
+    /// Returns an expired entry of either wheel, if `budget` suffices to find one.
     pub(in crate::store::memory) fn due(&mut self, now: u64, budget: &mut usize) -> Option<u32> {
         self.timers.due(&mut self.slab, now, budget).or_else(|| self.released.due(&mut self.slab, now, budget))
     }
 
+    /// Returns the released entry that is removed next if room is short.
     pub(in crate::store::memory) fn oldest_released(&self) -> Option<u32> {
         self.released.first()
     }

@@ -1,3 +1,8 @@
+//! A locked shard for the length of one call.
+//!
+//! The fields are dropped in their order: the lock first, then `after`, whose destructors may run code of the
+//! application. This order is what keeps that code from running under the lock, and must not be changed.
+
 use std::sync::{Arc, MutexGuard};
 
 use tokio::sync::Notify;
@@ -18,16 +23,21 @@ use super::{
 /// A locked shard, and what is to be done once it is unlocked. The order of the fields ensures that the lock is dropped
 /// first.
 pub(in crate::store::memory) struct Turn<'a> {
+    /// The lock. It is the first field, so that it is dropped first.
     pub(in crate::store::memory) shard: MutexGuard<'a, Shard>,
+    /// What is done once the lock is released.
     pub(in crate::store::memory) after: After,
     memory: &'a Memory,
+    /// The time of the call. It is the same for all of its steps.
     pub(in crate::store::memory) now: u64,
 }
 
 /// Waiters to wake, and values to drop whose destructors may be the application's.
 #[derive(Default)]
 pub(in crate::store::memory) struct After {
+    /// Payloads and notes that the call has removed.
     pub(in crate::store::memory) extras: Vec<Extra>,
+    /// The waiters of records that the call has changed.
     pub(in crate::store::memory) woken: Vec<Arc<Notify>>,
 }
 
@@ -40,6 +50,7 @@ impl Drop for After {
 }
 
 impl<'a> Turn<'a> {
+    /// Begins a call at `now`, or at the latest time that the shard has seen.
     pub(in crate::store::memory) fn new(memory: &'a Memory, mut shard: MutexGuard<'a, Shard>, now: u64) -> Self {
         // Two threads may have read the clock in a different order than they acquired the lock.
         shard.now = shard.now.max(now);
@@ -47,6 +58,7 @@ impl<'a> Turn<'a> {
         Self { shard, after: After::default(), memory, now }
     }
 
+    /// Returns the number of this call on the shard.
     pub(in crate::store::memory) fn count(&mut self) -> usize {
         self.shard.turns = self.shard.turns.wrapping_add(1);
         self.shard.turns
@@ -119,6 +131,7 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Removes a record from its wheel, the slab, the index and the counts, and wakes its waiters.
     pub(in crate::store::memory) fn remove(&mut self, slot: u32) {
         self.wake(slot);
         self.shard.unschedule(slot);
@@ -148,6 +161,7 @@ impl<'a> Turn<'a> {
         Some(self.shard.slab[self.shard.oldest_released()?].expires())
     }
 
+    /// Removes the released record that would expire first; returns whether there was one.
     pub(in crate::store::memory) fn drop_released(&mut self) -> bool {
         let oldest = self.shard.oldest_released();
         if let Some(slot) = oldest {
@@ -156,6 +170,7 @@ impl<'a> Turn<'a> {
         oldest.is_some()
     }
 
+    /// Collects the waiters of a record, to be woken once the shard is unlocked.
     fn wake(&mut self, slot: u32) {
         if self.shard.slab[slot].is_waited_for() {
             self.shard.slab[slot].set_waited_for(false);

@@ -1,8 +1,15 @@
+//! The order of expiry: insertion, removal and the next expired entry in constant time.
+//!
+//! The lists are doubly linked and circular, through `previous` and `next` of the entries, so a wheel allocates
+//! nothing. `place` of an entry names the list that it was put into.
+
 use super::slab::Slab;
 use crate::store::memory::entry::{FOREVER, NIL};
 
+/// The bits of a digit: each level has 64 places.
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
+/// Eight digits of six bits are the 48 bits of a moment.
 const LEVELS: usize = 8;
 
 /// A hierarchical timing wheel over the expiries of entries, in lists that run through the entries themselves.
@@ -12,15 +19,20 @@ const LEVELS: usize = 8;
 /// that is due is found by checking each level once, however much time has passed. The entries of a place that is due
 /// go to `pending` at once, and from there, one by one, to a lower level or are removed.
 pub(in crate::store::memory) struct Wheel {
+    /// The time up to which the wheel has turned. All entries in its places expire after it.
     elapsed: u64,
     /// No place is due before this.
     next: u64,
+    /// The list of entries whose place was due. They are removed or put into a lower level one by one.
     pending: u32,
+    /// The places of each level that have a list, one bit each.
     occupied: [u64; LEVELS],
+    /// The first entry of each list.
     heads: [u32; LEVELS * SLOTS],
 }
 
 impl Wheel {
+    /// Creates an empty wheel, at the beginning of time.
     pub(in crate::store::memory) fn new() -> Self {
         Self { elapsed: 0, next: u64::MAX, pending: NIL, occupied: [0; LEVELS], heads: [NIL; LEVELS * SLOTS] }
     }
@@ -110,6 +122,7 @@ impl Wheel {
         true
     }
 
+    /// Returns the next occupied place, by level and digit.
     fn next_place(&self) -> Option<(usize, usize)> {
         (0u32..).zip(&self.occupied).find_map(|(level, &occupied)| {
             let ahead = occupied & (u64::MAX << digit(self.elapsed, level) << 1);
@@ -118,10 +131,12 @@ impl Wheel {
     }
 }
 
+/// Returns the digit of a time at a level, to base 64.
 fn digit(time: u64, level: u32) -> usize {
     usize::try_from(time >> (level * BITS) & (SLOTS as u64 - 1)).unwrap_or_default()
 }
 
+/// Appends an entry to a circular list.
 fn append(head: &mut u32, slab: &mut Slab, slot: u32) {
     if *head == NIL {
         *head = slot;
