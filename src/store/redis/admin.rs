@@ -1,3 +1,9 @@
+//! The operator's verbs, on names that `SCAN` returns.
+//!
+//! A page visits a bounded number of names, so it may be empty although more follow. `SCAN` may return a name twice
+//! while the server's table grows, and misses none that exists all the time. On a cluster the masters are visited one
+//! after another; the cursor names the one that the walk is at.
+
 use redis::{Pipeline, Value};
 
 use crate::{
@@ -80,6 +86,7 @@ type Read = Result<Option<Record>, Unreadable>;
 type Named = (Vec<u8>, RecordKey);
 
 impl RedisStore {
+    /// Collects a page, from the master and the place that the cursor names.
     async fn page(&self, filter: Filter, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let masters = self.line().masters().await?;
         let (mut cursor, node) = match after.as_ref().map(position) {
@@ -116,6 +123,7 @@ impl RedisStore {
         Ok(Page::new(entries, master.map(|node| cursor_at(cursor, node.as_ref()))))
     }
 
+    /// Counts the records of this namespace by their states.
     async fn count(&self) -> Result<Stats, StoreError> {
         // `SCAN` may show a name twice while the server's table grows or shrinks, so repeated names are recognised.
         let (mut stats, mut seen) = (Stats::default(), std::collections::HashSet::new());
@@ -219,6 +227,7 @@ impl RedisStore {
     }
 }
 
+/// Reads a complete record with its times.
 fn read(found: Found) -> Result<Record, Unreadable> {
     Ok(Stored::read(found.bytes, found.left)?.record(found.expires))
 }
@@ -229,6 +238,7 @@ fn cursor_at(cursor: u64, node: Option<&Node>) -> Cursor {
     Cursor::from_bytes([&cursor.to_be_bytes(), node.as_bytes()].concat())
 }
 
+/// Reads a cursor; `None` if it is malformed.
 fn position(cursor: &Cursor) -> Option<(u64, Option<Node>)> {
     let (cursor, node) = cursor.as_bytes().split_first_chunk()?;
     let cursor = u64::from_be_bytes(*cursor);
@@ -239,6 +249,7 @@ fn position(cursor: &Cursor) -> Option<(u64, Option<Node>)> {
     Some((cursor, Some((host.to_owned(), port.parse().ok()?))))
 }
 
+/// Returns a hash by which `count` recognises a name that it has seen.
 fn digest(name: &[u8]) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
     BuildHasherDefault::<DefaultHasher>::default().hash_one(name)

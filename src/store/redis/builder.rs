@@ -1,3 +1,6 @@
+//! Connecting. Every way ends in `finish`, which checks the servers (`connection/server`) and begins to watch their
+//! settings.
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use redis::{

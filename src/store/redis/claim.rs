@@ -1,3 +1,15 @@
+//! Issue and claim.
+//!
+//! A claim sends the record that it would like to have with `SET NX GET PX`: the answer is nothing, and the key is
+//! claimed, or the record that exists. `judge` decides about that record in this process; a takeover is a script that
+//! compares what was seen, so that a decision on an outdated record has no effect. If the comparison fails, the claim
+//! begins again.
+//!
+//! A running record is read a second time together with its `PTTL`, since its lease counts. Both are read in one
+//! script: between two commands the record could be settled, and would seem to have lapsed.
+//!
+//! A server that refuses writes still answers duplicates: the record is read, and only a grant is refused.
+
 use redis::{Cmd, Value};
 
 use crate::{
@@ -14,6 +26,8 @@ use super::{
 };
 
 /// What a claim has found.
+///
+/// The three answers are kept apart, since a refused write still permits a replay.
 enum Look {
     /// Nothing; the record now belongs to the claim.
     Claimed,
@@ -54,6 +68,7 @@ impl Found {
 }
 
 impl RedisStore {
+    /// Issues a token: writes its record unless its name is taken.
     pub(super) async fn put_issued(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
         let (name, draft) = (self.space.name(key), NewRecord::issued(issue));
         let mut command = redis::cmd(if draft.span == 0 { "EXISTS" } else { "SET" });
@@ -168,10 +183,12 @@ impl RedisStore {
     }
 }
 
+/// Returns the error for a string that is not a record.
 pub(super) fn torn() -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, "what has the name of a record is none").without_effect()
 }
 
+/// Returns the number of an answer that must be one.
 pub(super) fn whole(value: Value) -> Result<i64, CommandError> {
     match said(value)? {
         Value::Int(number) => Ok(number),

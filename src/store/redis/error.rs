@@ -1,3 +1,9 @@
+//! Why a command has no answer, and what that means for the caller.
+//!
+//! Three things are kept apart: whether the command was sent, since only one that was may have taken effect; whether
+//! the server said that it did nothing, since then nobody has to release a claim; and whether another try may succeed.
+//! The texts name neither hosts nor keys; the driver's error is kept as the source.
+
 use std::error::Error;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};

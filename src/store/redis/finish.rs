@@ -1,3 +1,9 @@
+//! Renew, settle and release: one script each, which compares the claimant and writes.
+//!
+//! The script answers 1 (done), 2 (done before), nothing (no record) or the record, from which the caller learns why it
+//! was refused. An operator's settlement is the same script with another claimant: the one that was seen, whose lease
+//! must have lapsed.
+
 use redis::Value;
 
 use crate::{
@@ -22,6 +28,7 @@ fn compared(behalf: Behalf, by: Claimant) -> ([u8; 16], &'static [u8]) {
 }
 
 impl RedisStore {
+    /// Renews a lease.
     pub(super) async fn prolong(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
         let (lease, span) = lease_and_span(claim);
         let (times, span) = (times(lease, span, 0), span.to_string());
@@ -33,6 +40,7 @@ impl RedisStore {
         }
     }
 
+    /// Settles: in one script, or as a draft if the answer is large.
     pub(super) async fn end_with_answer(
         &self,
         key: &RecordKey,
@@ -64,6 +72,7 @@ impl RedisStore {
         finished(self.line().script(&SETTLE, &name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 
+    /// Releases or undoes.
     pub(super) async fn end_without_answer(
         &self,
         key: &RecordKey,
@@ -81,6 +90,7 @@ impl RedisStore {
     }
 }
 
+/// Converts a script's answer.
 pub(super) fn finished(answer: Value) -> Result<Finished, StoreError> {
     match answer {
         Value::Int(1) => Ok(Finished::Done),

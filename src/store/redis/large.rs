@@ -1,3 +1,12 @@
+//! Settling a large answer without passing it through a script.
+//!
+//! A script's arguments are copied several times while the server does nothing else. So the answer is first stored
+//! under a name of its own, the *draft*, with room for the head in front. The script then writes the head into the
+//! draft and renames it to the record. Both commands are sent in one batch. The draft is in the slot of the record, by
+//! its tag; it expires after ten seconds, in case the script never arrives.
+//!
+//! If something prevents this (a permission, a slot that moves), the answer is settled by the ordinary script.
+
 use redis::{Pipeline, Value};
 
 use crate::{
@@ -93,6 +102,7 @@ impl RedisStore {
         }
     }
 
+    /// Sends the draft and its script in one batch, and returns the script's answer.
     async fn draft(&self, name: &[u8], ending: &Ending<'_>, behind: &[u8]) -> Result<Value, CommandError> {
         let draft = draft_of(name);
         let whole = [&[0; HEAD], ending.payload, behind].concat();

@@ -1,4 +1,49 @@
 //! [`RedisStore`]: one script or command for each verb, on one server, a cluster, or what Sentinel watches.
+//!
+//! # In reading order
+//!
+//! 1. `mod`: the store and its verbs. `builder`: how it is connected.
+//! 2. `names`: the names of records, channels and drafts. `record`: the layout of a record; `record/draft` writes one,
+//!    `record/parts` is what follows the payload.
+//! 3. `claim`: issue, claim, takeover. `finish`: renew, settle, release. `large`: settling an answer that no script
+//!    should copy.
+//! 4. `scripts`, `lua/`: the steps that have to compare before they write, one file each, with a common prelude.
+//! 5. `connection`: how a command gets an answer: one server (`link`), a cluster, sentinels, TLS; `line` is the common
+//!    interface.
+//! 6. `waiting`: who waits for a running record, and how the end of its claim is noticed.
+//! 7. `admin`: listing, counting, reconciling. `error`: what the server's errors mean.
+//!
+//! # A record
+//!
+//! One string for each key, with the expiry of Redis. There is no index and no second key: what a step touches is in
+//! one slot.
+//!
+//! ```text
+//! at    bytes   what 0     1       version, now 2 1     1       state: 0 issued, 1 running, 2 settled, 3 released 2
+//! 16      claimant 18    4       attempt 22    1       1 if a request waits for the end of the claim 23    1
+//! flags: at most once, takeover, caller is new, payload 24    1       which parts follow the payload 25    33
+//! scheme and digest of the fingerprint 58    17      caller 75    4       number of the secret 79    8       created:
+//! milliseconds since 1970; below 2^40, milliseconds before the last change 87    8       lease in milliseconds 95    8
+//! span: the life of the record from its last change, in milliseconds 103   4       length of the payload 107   …
+//! payload, then token, origin, trace and note, as byte 24 says
+//! ```
+//!
+//! A plain command of Redis does not return the time. So a record has its *span*, and the age of its last change is the
+//! span less `PTTL`. That is how a lease is judged by the server's clock in a plain `GET`.
+//!
+//! # What always holds
+//!
+//! - A claim of a free key and a replay are one command each (`SET NX GET`). Whatever compares runs as one script.
+//! - A command may be sent twice, since the claimant is compared: a repeated claim, settlement or release is
+//!   recognised. The two exceptions, issue and forget, are marked `RetryOnDisconnect::No`.
+//! - Leases are never compared with a clock of this process.
+//! - A record that cannot be read is an error or a conflict, never a free key.
+//!
+//! # Who locks what
+//!
+//! Nothing is locked across an await except two asynchronous mutexes: the one of a connection that is being opened
+//! (`link/dial`), and the one of the subscriptions (`waiting`). Both are held by a task that ends within the connect
+//! timeout.
 
 mod admin;
 mod builder;

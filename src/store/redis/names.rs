@@ -1,3 +1,12 @@
+//! Names in Redis.
+//!
+//! ```text
+//! idem{}:            the root 4:shop:          a namespace: its length, its name
+//!     <record key>   a record; the first byte of a key is less than 16, a digit is not
+//!     wake           the channel of a namespace
+//! idem{xx}:draft:    a draft, in the slot of its record
+//! ```
+
 use crate::value::RecordKey;
 
 use super::connection::slot;
@@ -14,10 +23,12 @@ const ROOT: &[u8] = b"idem{}:";
 pub(super) struct Space(Box<[u8]>);
 
 impl Space {
+    /// Returns the outermost namespace.
     pub(super) fn root() -> Self {
         Self(ROOT.into())
     }
 
+    /// Returns a namespace inside this one.
     pub(super) fn within(&self, name: &str) -> Self {
         Self([&self.0, format!("{}:{name}:", name.len()).as_bytes()].concat().into())
     }
@@ -55,6 +66,7 @@ impl Space {
         [b"idem{", &slot::tag(name)[..], &self.0[ROOT.len() - 2..], b"wake"].concat()
     }
 
+    /// Returns the prefix for logs.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }

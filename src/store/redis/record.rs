@@ -1,3 +1,9 @@
+//! Reading a record. The layout is in the documentation of the parent module.
+//!
+//! Anything may be in the server: `Stored::read` accepts every string and distinguishes a record of a later version
+//! (`Newer`) from one that is damaged (`Torn`). The times of a record count from its last change, whose age is the span
+//! less what `PTTL` says.
+
 mod draft;
 mod parts;
 
@@ -37,6 +43,7 @@ const VERSION: u8 = 2;
 pub(super) const HEAD: usize = 107;
 /// The length of version, state and claimant, which state whose record it is.
 pub(super) const OWNED: usize = 18;
+/// The places of the parts, counted from 0; the scripts count from 1.
 const ATTEMPT: usize = 18;
 const SEEN: usize = 22;
 const FLAGS: usize = 23;
@@ -50,6 +57,7 @@ const LEASE: usize = 87;
 const SPAN: usize = 95;
 const LENGTH: usize = 103;
 
+/// The flags, in the byte at `FLAGS`.
 const AT_MOST_ONCE: u8 = 1;
 const TAKEOVER: u8 = 1 << 1;
 const CALLER_IS_NEW: u8 = 1 << 2;
@@ -75,12 +83,15 @@ pub(super) enum Unreadable {
 
 /// A record as it was read, and the rest of its life.
 pub(super) struct Stored {
+    /// The whole string, which payload and note are slices of.
     bytes: Bytes,
     state: State,
+    /// The place of the payload.
     payload: Range<usize>,
     pub(super) binding: Option<Binding>,
     origin: Origin,
     trace: Option<TraceContext>,
+    /// What the claim brought for reconciliation.
     note: Bytes,
     /// Milliseconds until it expires.
     left: u64,
@@ -139,6 +150,7 @@ impl Stored {
         &self.bytes[..SEEN]
     }
 
+    /// Returns the kept answer; `None` for a tombstone and for a record that is not settled.
     pub(super) fn payload(&self) -> Option<Bytes> {
         self.has(PAYLOAD).then(|| self.bytes.slice(self.payload.clone()))
     }
@@ -178,6 +190,7 @@ impl Stored {
         Fingerprint::from_parts(self.bytes[SCHEME], array(&self.bytes, DIGEST).unwrap_or_default())
     }
 
+    /// Reads a number of eight bytes.
     fn u64(&self, at: usize) -> u64 {
         u64::from_be_bytes(array(&self.bytes, at).unwrap_or_default())
     }

@@ -1,3 +1,8 @@
+//! The scripts of `lua/`, and how they are run.
+//!
+//! Each is sent by its digest, and with its text only if the server does not know it (after a restart or a failover).
+//! The prelude is compiled into each of them, so there is no library to install and no version to agree on.
+
 use std::sync::LazyLock;
 
 use redis::{Cmd, Value};
@@ -9,6 +14,7 @@ use super::{
 
 /// A script that runs in the server as one atomic step.
 pub(super) struct Script {
+    /// The prelude and the script.
     text: &'static str,
     digest: LazyLock<String>,
 }
@@ -71,6 +77,7 @@ impl Script {
     }
 }
 
+/// Returns the command that runs a script, by its text or its digest.
 fn call(verb: &str, script: &str, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
     let words = || names.iter().chain(arguments);
     let length = script.len() + words().map(|word| word.len()).sum::<usize>();

@@ -1,3 +1,11 @@
+//! Waiting for the end of a running record.
+//!
+//! - `room`: the claims that somebody of this process waits for, by the name of their record.
+//! - `watcher`: one task for each such claim. It marks the record, waits for a message, and reads the record again.
+//!
+//! A message may be lost, and the channel may not be permitted. So the record is also read once a second, or four times
+//! a second without messages. However many requests wait, one task reads.
+
 mod room;
 mod watcher;
 
@@ -16,8 +24,11 @@ use super::{
 /// There is a channel for each namespace and not for each record: a waiter marks the record, and only the ends of
 /// marked claims are published. So a waiter needs no subscription of its own.
 pub(super) struct Waiting {
+    /// Receives the messages, if the connection can.
     ears: Subscriber,
+    /// The waiters, which a message is handed to.
     room: Arc<Room>,
+    /// The time limits of the connection for messages.
     limits: Limits,
 }
 
@@ -34,6 +45,7 @@ enum Subscriber {
 }
 
 impl Waiting {
+    /// Creates it for one server; without a source no messages are received.
     pub(super) fn new(source: Option<Source>, limits: Limits) -> Self {
         let room = Arc::new(Room::default());
         let ears = source.map_or(Subscriber::None, |source| {
@@ -44,6 +56,7 @@ impl Waiting {
         Self { ears, room, limits }
     }
 
+    /// Creates it for a cluster, whose messages are sharded.
     #[cfg(feature = "redis-cluster")]
     pub(super) fn in_cluster(client: redis::cluster::ClusterClient, limits: Limits) -> Self {
         let room = Arc::new(Room::default());

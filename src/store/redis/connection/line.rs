@@ -1,3 +1,8 @@
+//! One interface for a connection of the store's own, one of the application's, and a cluster.
+//!
+//! Whether a command may be sent again is the caller's knowledge, so each call says it. A second error keeps in mind
+//! that the first try may have taken effect (`CommandError::after`).
+
 use std::{sync::Arc, time::Duration};
 
 use redis::{Client, Cmd, ConnectionInfo, Pipeline, ProtocolVersion, RedisError, Value, aio::ConnectionLike};
@@ -41,6 +46,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Lend for C {
 }
 
 impl Line {
+    /// Returns whether the records are on several servers.
     pub(in crate::store::redis) fn is_cluster(&self) -> bool {
         match self {
             Self::Own(_) | Self::Lent(..) => false,
@@ -90,6 +96,7 @@ impl Line {
         }
     }
 
+    /// Sends a command, and once more if the connection breaks and the command permits it.
     pub(in crate::store::redis) async fn command(
         &self,
         command: &Cmd,
@@ -126,6 +133,7 @@ impl Line {
         }
     }
 
+    /// Sends a command once.
     async fn command_once(&self, command: &Cmd) -> Result<Value, CommandError> {
         let value = match self {
             Self::Own(link) => link.command(command).await,
@@ -139,6 +147,7 @@ impl Line {
         said(value?)
     }
 
+    /// Sends a batch once. Of a transaction only the answer to `EXEC` is kept.
     async fn pipeline_once(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CommandError> {
         let (skip, keep) = if pipeline.is_transaction() { (pipeline.len() + 1, 1) } else { (0, pipeline.len()) };
         let mut values = match self {
@@ -161,6 +170,7 @@ impl Line {
     }
 }
 
+/// Converts the answer of a connection that the store does not manage.
 pub(in crate::store::redis) fn lent<T, E>(answer: Result<Result<T, RedisError>, E>) -> Result<T, CommandError> {
     answer.map_or(Err(CommandError::NoAnswer), |answer| answer.map_err(CommandError::Failed))
 }

@@ -1,3 +1,11 @@
+//! A connection that heals.
+//!
+//! `live` is the current connection and its number. Everything that finds a connection bad names it by this number, so
+//! that a late complaint about the former connection does not close its successor. The lock of `live` is held for one
+//! read or one write.
+//!
+//! A command of a caller runs on a clone of the multiplexed connection; a caller that gives up disturbs no other one.
+
 mod confirm;
 mod dial;
 mod source;
@@ -45,6 +53,7 @@ pub(in crate::store::redis) struct Limits {
 /// A connection on which nothing is answered for a quarter of a second, whatever the limits are, is suspected to be
 /// dead. Another one is then opened in parallel, and replaces it if there is still no answer.
 pub(in crate::store::redis) struct Link {
+    /// The server, or the sentinels that know it.
     source: Source,
     /// Receives pushed messages.
     hear: Option<Arc<dyn Fn(PushInfo) + Send + Sync>>,
@@ -55,8 +64,11 @@ pub(in crate::store::redis) struct Link {
     /// How often connecting was tried, and how many attempts that took.
     tries: AtomicU64,
     attempts: AtomicU64,
+    /// Locked by the task that opens a connection; others wait for the result.
     dial: Arc<Mutex<Dial>>,
+    /// Counts answers, to notice silence.
     answers: Answers,
+    /// When the server last answered, for `confirmed`.
     heard: Heard,
 }
 
@@ -67,6 +79,7 @@ pub(in crate::store::redis) struct Live {
     pub(in crate::store::redis) number: u64,
     /// The address of its server.
     address: Arc<str>,
+    /// When it was opened.
     since: Instant,
 }
 
@@ -96,6 +109,7 @@ impl Link {
         self.source.is_watched()
     }
 
+    /// Sends a command.
     pub(in crate::store::redis) async fn command(self: &Arc<Self>, command: &Cmd) -> Result<Value, CommandError> {
         let Live { mut connection, number, since, .. } = self.confirmed().await?;
         let answer = self.answered(number, connection.req_packed_command(command)).await;
@@ -105,6 +119,7 @@ impl Link {
         answer
     }
 
+    /// Sends a batch; `skip` and `keep` select its answers.
     pub(in crate::store::redis) async fn pipeline(
         self: &Arc<Self>,
         pipeline: &Pipeline,
@@ -144,10 +159,12 @@ impl Link {
         }
     }
 
+    /// Returns the current connection.
     fn live(&self) -> Option<Live> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Replaces the current connection, and wakes those that wait on the former one.
     fn use_from_now_on(&self, live: Live) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
         self.renewed.notify_waiters();
@@ -183,6 +200,7 @@ impl Link {
     }
 }
 
+/// Returns whether the answer is the refusal of a replica.
 fn is_read_only(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if error.code() == "READONLY")
 }

@@ -1,3 +1,5 @@
+//! The master behind Redis Sentinel: its URL, and the question which server it is.
+
 use redis::{
     Client, IntoConnectionInfo, RedisError, TlsMode,
     io::tcp::TcpSettings,

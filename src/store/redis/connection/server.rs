@@ -1,3 +1,8 @@
+//! What a server says of itself (`INFO`), and what of it is refused or warned of.
+//!
+//! An old server, or one of a cluster behind a plain URL, is refused when the store connects. Settings that lose
+//! records (eviction, a master without `min-replicas-to-write`) are warned of, then and when they change.
+
 use std::{sync::Arc, time::Duration};
 
 use redis::Value;
@@ -69,6 +74,7 @@ pub(in crate::store::redis) fn look_after(shared: &Arc<Shared>, mut told: Concer
     });
 }
 
+/// Asks all servers once more.
 async fn look(line: &Line) -> Result<Option<Concerns>, CommandError> {
     let mut concerns = Concerns::default();
     for node in line.masters().await? {
@@ -78,6 +84,7 @@ async fn look(line: &Line) -> Result<Option<Concerns>, CommandError> {
     Ok(Some(concerns))
 }
 
+/// Asks one server; `None` if the user may not.
 async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, CommandError> {
     match line.command_at(node, &redis::cmd("INFO")).await {
         Ok(Value::BulkString(text)) => Ok(Some(Server::read(&String::from_utf8_lossy(&text)))),
@@ -89,6 +96,7 @@ async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, Command
 }
 
 impl Concerns {
+    /// Adds what one server reports.
     fn add(&mut self, server: Server, watched: bool) {
         self.unguarded |= watched && !server.guarded && !server.replica;
         self.replica |= server.replica;
@@ -131,6 +139,7 @@ impl Server {
         }
     }
 
+    /// Returns an error if the store cannot work with the server.
     fn refuse(&self, clustered: bool) -> Result<(), StoreError> {
         let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
         match self.version {

@@ -1,3 +1,9 @@
+//! Noticing a connection that does not answer.
+//!
+//! A dead connection gives no error until the operating system gives up, which takes minutes. So answers are counted:
+//! if none came for a quarter of a second while a command was waiting, the connection is suspected. Suspicion costs
+//! nothing that works: another connection is opened beside it and takes over only if the first one stays silent.
+
 use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
@@ -24,6 +30,7 @@ pub(in crate::store::redis) const PATIENCE: Duration = Duration::from_millis(250
 /// dead connection.
 #[derive(Default)]
 pub(in crate::store::redis) struct Answers {
+    /// How many answers have arrived.
     count: AtomicU64,
     /// The first command that a caller gave up since the last answer: the number of answers before it, and when it was
     /// sent.
@@ -31,6 +38,7 @@ pub(in crate::store::redis) struct Answers {
 }
 
 impl Answers {
+    /// Returns how many answers have arrived.
     pub(in crate::store::redis) fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
@@ -96,6 +104,7 @@ struct ClaimRequest<'a, F: Fn()> {
 }
 
 impl<F: Fn()> ClaimRequest<'_, F> {
+    /// Calls `suspect` if nothing was answered for long enough.
     fn doubt(&self) {
         let silent = self.answers.silent_since(self.before, self.sent);
         if silent.is_some_and(|since| since.elapsed() >= PATIENCE) {

@@ -1,3 +1,8 @@
+//! The slots of a cluster.
+//!
+//! A draft has to be in the slot of its record, or no script could rename it. The record's name has braces already, so
+//! a tag of two bytes is computed whose checksum is that of the name.
+
 /// Returns two bytes that, in braces, put a name into the same slot of a cluster as another name.
 ///
 /// A cluster derives the slot from the CRC of a name, or of the text in its first braces. A record's name contains

@@ -1,3 +1,5 @@
+//! The schemes of URLs, and the feature that each needs.
+
 use crate::value::{StoreError, StoreErrorKind};
 
 /// The features that a URL may need.

@@ -1,3 +1,8 @@
+//! Writing a record, in the parts that the commands need: all of it for `SET`, single parts as arguments of scripts.
+//!
+//! What only the server knows is left as zeros: when the record was created, and the first expiry of a token. The
+//! scripts fill both in from what they find.
+
 use std::time::Duration;
 
 use crate::value::{self, Binding, Claim, Claimant, Granted, Issue, State};

@@ -1,3 +1,8 @@
+//! What follows the payload of few records: a token's binding, the origin, the trace, the note.
+//!
+//! Byte 24 of the record has a bit for each. They stand in the order of their bits; the note has no length, since it is
+//! the last.
+
 use crate::{
     store::support::bytes::{put_text, take, take_text},
     value::{Binding, Caller, Origin, SecretNumber, TraceContext},
@@ -8,6 +13,7 @@ const ORIGIN: u8 = 1 << 1;
 const TRACE: u8 = 1 << 2;
 const NOTE: u8 = 1 << 3;
 
+/// Stands for the length of a principal that does not exist.
 const NO_PRINCIPAL: u32 = u32::MAX;
 
 /// What only few records have, and what therefore follows the payload.
@@ -20,6 +26,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// Reads the parts that `bits` says are there; `None` if the bytes are too short.
     pub(super) fn read(bits: u8, bytes: &'a [u8]) -> Option<Self> {
         let mut rest = bytes;
         let binding = if bits & TOKEN == 0 { None } else { Some(read_binding(&mut rest)?) };
@@ -62,6 +69,7 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Reads purpose and principal behind the first expiry, which only the scripts use.
 fn read_binding(rest: &mut &[u8]) -> Option<Binding> {
     let _first_expiry: [u8; 8] = take(rest)?;
     let purpose = read_text(rest)?;
@@ -75,6 +83,7 @@ fn read_binding(rest: &mut &[u8]) -> Option<Binding> {
     Some(Binding::new(purpose, principal))
 }
 
+/// Reads the caller and the secret of the first claim.
 fn read_origin(rest: &mut &[u8]) -> Option<Origin> {
     let caller = Caller::from_bytes(take(rest)?);
     Some(Origin::new(caller, SecretNumber::from_u32(u32::from_be_bytes(take(rest)?))))

@@ -1,3 +1,9 @@
+//! The claims of a process that have waiters.
+//!
+//! Waiters of one claim share a `Place`, and with it the task that watches the record. The map has weak references, so
+//! the last waiter that leaves ends the task. Places are dropped only while the map is unlocked, since dropping one
+//! locks it.
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},

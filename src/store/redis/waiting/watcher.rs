@@ -1,3 +1,8 @@
+//! The task that watches one claim for all its waiters.
+//!
+//! The order matters: first the subscription, then the mark, then the wait. A claim that ends between any two of them
+//! is seen by the next step, since the mark is a script that reports whether the claim still runs.
+
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use redis::Value;

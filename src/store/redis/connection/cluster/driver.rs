@@ -1,3 +1,6 @@
+//! Answers are counted for each of 64 parts of the slots, since one server may hang while the others answer. At most
+//! one replacement is under way; it begins no more often than twice the patience.
+
 use std::{future::Future, sync::Arc};
 
 use redis::{
@@ -34,15 +37,18 @@ const SLOTS: u16 = 16_384;
 pub(in crate::store::redis) struct Driver {
     client: ClusterClient,
     limits: Limits,
+    /// The current connections; a change aborts commands that wait on the former ones.
     live: watch::Sender<ClusterConnection>,
     /// The answers of all servers together.
     answers: Answers,
     /// The answers by slots: one server may hang while the others answer.
     by_slots: Vec<Answers>,
+    /// Held while new connections are opened, and for a moment afterwards.
     replacing: Arc<Mutex<()>>,
 }
 
 impl Driver {
+    /// Opens the first connections.
     pub(in crate::store::redis) async fn start(
         client: ClusterClient,
         limits: Limits,
@@ -92,6 +98,7 @@ impl Driver {
     }
 }
 
+/// Opens connections within the connect timeout.
 pub(in crate::store::redis) async fn connect(
     client: &ClusterClient,
     config: ClusterConfig,

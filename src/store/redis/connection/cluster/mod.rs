@@ -1,3 +1,9 @@
+//! A Redis Cluster: `driver` has the connections for commands, `subscriber` those for messages.
+//!
+//! A command goes to the server of its first name's slot, which the driver of the `redis` crate knows and follows. This
+//! folder adds what that driver lacks: it is replaced if it stops answering, and a batch whose names are on two servers
+//! is sent command by command.
+
 mod driver;
 mod subscriber;
 
@@ -23,10 +29,12 @@ use crate::store::redis::error::CommandError;
 pub(in crate::store::redis) struct Cluster(Arc<Driver>);
 
 impl Cluster {
+    /// Connects to the servers that the client names.
     pub(in crate::store::redis) async fn connect(client: ClusterClient, limits: Limits) -> Result<Self, CommandError> {
         Driver::start(client, limits).await.map(Self)
     }
 
+    /// Sends a command to the server of its name.
     pub(in crate::store::redis) async fn command(&self, command: &Cmd) -> Result<Value, CommandError> {
         let (mut connection, live) = self.0.live();
         settled(self.0.answered(name(command), live, connection.req_packed_command(command)).await)
@@ -45,12 +53,14 @@ impl Cluster {
         self.0.answered(name, live, connection.req_packed_commands(pipeline, skip, keep)).await
     }
 
+    /// Sends a command to one server.
     pub(in crate::store::redis) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, CommandError> {
         let (mut connection, live) = self.0.live();
         let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(at(node)));
         settled(self.0.answered(None, live, answer).await)
     }
 
+    /// Sends a batch to one server.
     pub(in crate::store::redis) async fn pipeline_at(
         &self,
         node: &Node,

@@ -1,3 +1,5 @@
+//! Messages on a cluster. They are sharded: a message reaches the server of its slot only.
+
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -22,6 +24,7 @@ pub(in crate::store::redis) struct Subscriber {
     client: ClusterClient,
     config: ClusterConfig,
     limits: Limits,
+    /// The connections, once a request has waited.
     heard: tokio::sync::Mutex<Option<Heard>>,
 }
 
@@ -70,6 +73,7 @@ impl Subscriber {
         subscribed
     }
 
+    /// Returns the connections, opened if they do not exist.
     async fn connected(&self) -> Result<Heard, CommandError> {
         let mut heard = self.heard.lock().await;
         if let Some(heard) = &*heard {

@@ -1,3 +1,8 @@
+//! Asking the sentinels before a command, if the server has been silent for a second.
+//!
+//! A master that stood still may have been replaced without knowing it, and would accept claims that are lost later. A
+//! process that was busy notices by its broken or silent connection; one that was idle would not, so it asks first.
+
 use std::{
     sync::{
         Arc,
@@ -23,6 +28,7 @@ pub(in crate::store::redis) struct Heard {
     began: Instant,
     /// Milliseconds after `began`.
     last: AtomicU64,
+    /// Held by the one caller that asks.
     asking: Mutex<()>,
 }
 
@@ -31,10 +37,12 @@ impl Heard {
         Self { began: Instant::now(), last: AtomicU64::new(0), asking: Mutex::new(()) }
     }
 
+    /// Records an answer.
     pub(in crate::store::redis) fn now(&self) {
         self.last.store(self.elapsed(), Relaxed);
     }
 
+    /// Returns whether the last answer is older than a second.
     fn is_long_ago(&self) -> bool {
         u128::from(self.elapsed().saturating_sub(self.last.load(Relaxed))) >= SILENCE.as_millis()
     }

@@ -1,3 +1,9 @@
+//! Opening a connection, one caller for all.
+//!
+//! Attempts that hang do not block others: every half second another one begins beside those that have not ended, and
+//! the first success counts. After a failure the next try waits, longer each time up to half a second, so that a server
+//! that restarts is not flooded. The work is a task of its own, so that it is not lost with the caller that began it.
+
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
@@ -32,12 +38,16 @@ const HEARD: Duration = Duration::from_millis(10);
 /// The results of the last tries to connect.
 #[derive(Default)]
 pub(in crate::store::redis) struct Dial {
+    /// How many tries in a row have failed.
     failures: u32,
+    /// When the next try may begin.
     not_before: Option<Instant>,
+    /// Why the last try failed; callers that waited for it get the same error.
     error: Option<RedisError>,
 }
 
 impl Link {
+    /// Opens a connection, or waits for the caller that is opening one.
     pub(in crate::store::redis) async fn connect(self: &Arc<Self>) -> Result<Live, CommandError> {
         let before = self.tries.load(Relaxed);
         let dial = Arc::clone(&self.dial).lock_owned().await;
@@ -57,6 +67,7 @@ impl Link {
         }
     }
 
+    /// Opens a connection and makes it the current one.
     async fn begin(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>) -> Result<Live, RedisError> {
         let live = self.dial(&mut dial).await?;
         self.use_from_now_on(live.clone());
@@ -74,6 +85,7 @@ impl Link {
         runtime.spawn(Arc::clone(self).replace(dial, heard));
     }
 
+    /// Opens a connection beside a silent one, and replaces it if it is still silent.
     async fn replace(self: Arc<Self>, mut dial: OwnedMutexGuard<Dial>, heard: u64) {
         let Ok(live) = self.dial(&mut dial).await else { return };
         sleep(HEARD).await;
@@ -82,6 +94,7 @@ impl Link {
         }
     }
 
+    /// Opens a connection after the pause that is due, and keeps the result.
     async fn dial(self: &Arc<Self>, dial: &mut Dial) -> Result<Live, RedisError> {
         if let Some(moment) = dial.not_before {
             sleep_until(moment).await;
@@ -119,6 +132,7 @@ impl Link {
         }
     }
 
+    /// Opens one connection.
     async fn attempt(self: Arc<Self>) -> Result<Live, RedisError> {
         let number = self.attempts.fetch_add(1, Relaxed);
         let (connection, address) = self.source.connect(&self.config(number)).await?;

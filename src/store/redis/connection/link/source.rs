@@ -1,3 +1,5 @@
+//! Where a connection leads: to one server, or to the one that sentinels name at the moment.
+
 use std::sync::Arc;
 
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, RedisError, aio::MultiplexedConnection};

@@ -1,3 +1,6 @@
+//! Certificates and cryptography for `rediss://`. They are checked when the store connects, so that a wrong file is an
+//! error there and not a refused connection later.
+
 use std::{error::Error, io, sync::Arc};
 
 use redis::{Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, RedisError, TlsCertificates};
@@ -13,14 +16,17 @@ use crate::value::{StoreError, StoreErrorKind};
 pub(in crate::store::redis) struct Certificates(TlsCertificates);
 
 impl Certificates {
+    /// Returns the default: the operating system's authorities, no certificate of the client.
     pub(in crate::store::redis) fn none() -> Self {
         Self(TlsCertificates { client_tls: None, root_cert: None })
     }
 
+    /// Trusts these authorities in place of the default ones.
     pub(in crate::store::redis) fn trusting(self, roots: Vec<u8>) -> Self {
         Self(TlsCertificates { root_cert: Some(roots), ..self.0 })
     }
 
+    /// Presents this certificate to servers.
     pub(in crate::store::redis) fn shown(self, chain: Vec<u8>, key: Vec<u8>) -> Self {
         let own = ClientTlsConfig { client_cert: chain, client_key: key };
         Self(TlsCertificates { client_tls: Some(own), ..self.0 })
@@ -49,6 +55,7 @@ impl Certificates {
         Ok(())
     }
 
+    /// Applies the certificates to a connection to one server.
     pub(in crate::store::redis) fn of_one(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
         match self.given() {
             Some(certificates) => Ok(Client::build_with_tls(info, certificates)?.get_connection_info().clone()),
@@ -56,6 +63,7 @@ impl Certificates {
         }
     }
 
+    /// Applies the certificates to the connections to a cluster.
     #[cfg(feature = "redis-cluster")]
     pub(in crate::store::redis) fn of_cluster(
         &self,
@@ -81,6 +89,7 @@ impl Certificates {
         }
     }
 
+    /// Returns the certificates, if there are any.
     fn given(&self) -> Option<TlsCertificates> {
         (self.0.client_tls.is_some() || self.0.root_cert.is_some()).then(|| self.0.clone())
     }
