@@ -42,8 +42,8 @@
 //! # Who locks what
 //!
 //! Nothing is locked across an await except two asynchronous mutexes: the one of a connection that is being opened
-//! (`link/dial`), and the one of the subscriptions (`waiting`). Both are held by a task that ends within the connect
-//! timeout.
+//! (`link/dial`), and the one of the subscriptions (`waiting`). Both are held by a task or a call that ends within a
+//! bounded time.
 
 mod admin;
 mod builder;
