@@ -103,6 +103,14 @@
 //!
 //! Without `axum` the layer works with plain Tower and Hyper, and the route is the request's path.
 //!
+//! # The source
+//!
+//! The [glossary](guide::glossary) defines the terms. The repository has a map of the source, [ARCHITECTURE.md], and the
+//! rules for changes, [CONTRIBUTING.md].
+//!
+//! [ARCHITECTURE.md]: https://github.com/tower-idempotency/tower-idempotency/blob/main/ARCHITECTURE.md
+//! [CONTRIBUTING.md]: https://github.com/tower-idempotency/tower-idempotency/blob/main/CONTRIBUTING.md
+//!
 // Without its feature an item does not exist, so these links lead to docs.rs.
 #![cfg_attr(
     not(feature = "presets"),

@@ -1,4 +1,11 @@
 //! Bodies: collected within a limit, resumed after a part was read, or passed on as they arrive.
+//!
+//! - `collect`: reads a body to its end, within limits of bytes and time, and says why it stopped.
+//! - `request`, `response`: the body types of the layer: whole, passed on, resumed after a part was read, or broken.
+//! - `prefix`: reads as much of a body as a token needs, and puts it back. `idle`: the limit for a body that stands
+//!   still.
+//! - `watch`: notes that a streaming request broke while the handler read it, so that its run is not recorded as a
+//!   success.
 
 mod collect;
 mod idle;

@@ -1,5 +1,15 @@
 //! Values: the name of an operation, the comparison of requests, policies, kept answers. No I/O, no store, no HTTP
 //! service.
+//!
+//! - `key`: the name of a record, and the digests that it is made of. `record`: what a store holds, and the arguments
+//!   of its verbs.
+//! - `rules`: what follows for a claim, a renewal, an end. Every store and every cache uses these functions.
+//! - `policy`, `keep`, `reply`: what happens to a duplicate. `refusal`, `error`: why something does not happen.
+//! - `event`: what is reported. `fingerprint`: what counts as the same request.
+//! - `time`, `nonzero`, `unseen`, `finite`: small helpers.
+//!
+//! Nothing here is asynchronous, locks, or reads a clock: times are arguments. So a rule can be tested on every state
+//! of a record.
 
 mod error;
 mod event;

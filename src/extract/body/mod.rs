@@ -1,4 +1,7 @@
 //! Values out of bodies: forms, multipart, XML, and what they have in common.
+//!
+//! Each format is parsed within limits on fields, depth and bytes; a field that stands twice is malformed, since two
+//! readers could choose differently.
 
 #[cfg(feature = "form")]
 pub(super) mod form;

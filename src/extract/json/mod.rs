@@ -1,4 +1,9 @@
 //! JSON bodies: read whole, with numbers as they are written and repeated members kept apart.
+//!
+//! - `scan`: a parser of our own, which keeps numbers as they are written and repeated members apart.
+//! - `canonical`: the digest of a value, independent of the order of members and of spaces. `number`: numbers with the
+//!   same value.
+//! - `pointer`: JSON pointers (RFC 6901).
 
 mod canonical;
 mod number;

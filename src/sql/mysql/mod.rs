@@ -1,3 +1,9 @@
+//! MariaDB. MySQL speaks the same dialect and is not tested.
+//!
+//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin` and `outbox`, one
+//! file each. A claim reads first and inserts then, in two statements: an `INSERT` that finds the key would wait for
+//! the writer of its row. In a transaction of the work the lock wait is zero, so a duplicate is refused at once.
+
 use std::time::Duration;
 
 use sqlx::{

@@ -1,3 +1,10 @@
+//! PostgreSQL.
+//!
+//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin` and `outbox`, one
+//! file each. A claim is one statement, `INSERT … ON CONFLICT`, which also reads the record that exists. In a
+//! transaction of the work an advisory lock is tried first: an `INSERT` would wait for the transaction that has
+//! inserted the same key.
+
 use std::time::Duration;
 
 use sqlx::{Postgres, error::DatabaseError, postgres::PgConnectOptions};

@@ -1,3 +1,9 @@
+//! SQLite.
+//!
+//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin` and `outbox`, one
+//! file each. There is one writer at a time. So writers of this process wait for a permit and not for the file's lock,
+//! and a transaction begins with `BEGIN IMMEDIATE`: a read that is upgraded later would fail instead of waiting.
+
 use std::{fs::OpenOptions, path::Path, time::Duration};
 
 use sqlx::{

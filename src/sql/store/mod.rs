@@ -1,4 +1,27 @@
 //! [`SqlStore`]: the verbs of a store as one statement each.
+//!
+//! # In reading order
+//!
+//! 1. `mod`: the store, its pool and its table. `builder`: its settings. `verbs`: the trait `Store`.
+//! 2. `namespace`, `values`: what is bound to a statement. `stored`: what is read back.
+//! 3. `claim`, `finish`: the verbs, each a statement that compares and writes. `admin`: the operator's.
+//! 4. `retry`: sends a statement until it has an answer. `connection_cache`: connections between two statements.
+//! 5. `recent_keys`: a hint which keys have a record. `waiting`, `room`: waiting for a running record.
+//! 6. `purge`: removes what has expired.
+//!
+//! # What always holds
+//!
+//! - A verb never reads and then writes on what it has read, unless the write compares what was read: state, claimant,
+//!   attempt and both times are in the `WHERE`.
+//! - All times are the database's, computed in the statement that uses them. Durations are bound, never moments.
+//! - A statement may be sent twice. The claimant in the row shows whether the first one took effect.
+//! - A row of a later version is never matched and never changed.
+//!
+//! # Who locks what
+//!
+//! The maps in `room`, `connection_cache` and `transaction/running` have a mutex each, held for one operation and never
+//! across an await. On SQLite the permit of `writing` is held for one statement. No code takes two of these locks,
+//! except `room`, which takes the lock of a record while it has that of the map.
 
 mod admin;
 mod builder;

@@ -1,4 +1,24 @@
 //! Claims that are committed or rolled back with the transaction of the work.
+//!
+//! # In reading order
+//!
+//! 1. `enter`: the claim. Keys that run in this process, then the committed record, then a transaction.
+//! 2. `running`: the keys that run in transactions of this process, which no other connection can see.
+//! 3. `open`: the connection with the open transaction (`Live`), and the claim in it (`Open`), which commits or rolls
+//!    back.
+//! 4. `slot`: the transaction while the handler has it (`Tx`) and while it has not (`Place`).
+//! 5. `extractor`, `operation`: how a handler takes it. `within`: settling in a transaction of the application's own.
+//! 6. `failure`: counting an attempt that was rolled back, in a statement outside of the transaction.
+//!
+//! # What always holds
+//!
+//! - The claim is the first write of the transaction and the settlement is the last. If the row is gone by then, so is
+//!   what was done in between, and the commit is refused.
+//! - A transaction that is dropped is rolled back: its connection is closed and never returns to the pool.
+//! - A duplicate waits for no row lock. Locks are tried; what cannot be had is a refusal or the committed record.
+//! - One connection of the pool is left for statements outside of transactions (`seats`).
+//! - The key leaves `running` after its connection has ended, so that a duplicate does not run beside it (the order of
+//!   the fields of `Live`).
 
 mod enter;
 #[cfg(feature = "axum")]

@@ -1,3 +1,14 @@
+//! A store with a cache in front of it.
+//!
+//! - `look`: answers a duplicate from a copy, and makes copies. The order of its steps keeps a copy from outliving its
+//!   record.
+//! - `filling`: the keys that are being copied, so that many duplicates make one copy. `rest`: the circuit breaker.
+//! - `admin`, `transaction`: the other two traits, passed on; what changes a record drops its copy.
+//!
+//! Only `judge` on a copy of a *settled* record is ever used; everything else is asked of the inner store. The lock of
+//! `filling` is held for one operation on its set; `rest` is an atomic. The lint `missing_trait_methods` is denied, so
+//! that a verb that is added to a trait is passed on here too.
+
 #![deny(clippy::missing_trait_methods)]
 
 mod admin;

@@ -1,4 +1,7 @@
 //! What several stores have in common.
+//!
+//! - `bytes`: reading parts of a record from bytes that may be anything.
+//! - `forward`: the traits for `Arc` and for wrappers, by a macro, since they have no default bodies.
 
 pub(super) mod bytes;
 mod forward;

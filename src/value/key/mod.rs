@@ -1,4 +1,9 @@
 //! The name of a record, and the digests that it is made of.
+//!
+//! - `record_key`: route, scope and key, with their lengths in front, so that no two names have the same bytes.
+//! - `digest`, `compact`: SHA-256 over parts of known length. `secret`: the same as an HMAC, and the replacement of a
+//!   secret.
+//! - `child`: keys for the steps of an operation, derived from its first claim.
 
 mod child;
 mod compact;

@@ -1,4 +1,8 @@
 //! What a store holds for a key, and the arguments of its verbs.
+//!
+//! - `claim`: claim, issue, settlement, release. `identity`: claimant, caller, origin. `stored`: the record as
+//!   operators see it.
+//! - `payload`: what a record is settled with. `trace`: the trace in which the operation began.
 
 mod claim;
 mod identity;

@@ -1,3 +1,5 @@
+//! The memory store beside a simple model, and under threads, without room, and at the edges of time.
+
 #![allow(clippy::needless_pass_by_value)] // names are numbers and texts
 
 mod capacity;

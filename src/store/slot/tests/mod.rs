@@ -1,3 +1,5 @@
+//! Slots of records, and the bytes that they are written as.
+
 use std::time::Duration;
 
 use ::bytes::Bytes;

@@ -1,3 +1,5 @@
+//! The rules, on every state of a record.
+
 use std::time::Duration;
 
 use super::*;

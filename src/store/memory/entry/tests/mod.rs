@@ -1,3 +1,5 @@
+//! The size of an entry, and what it keeps.
+
 use super::*;
 use crate::value::Caller;
 

@@ -1,3 +1,5 @@
+//! Records of Redis, written and read back, and what strangers may put in their place.
+
 use super::*;
 use crate::value::{Claim, Granted, Issue};
 
