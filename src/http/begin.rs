@@ -45,10 +45,7 @@ enum Name {
     /// The head has all of it.
     Known(Named),
     /// The body has the rest of it.
-    Open {
-        scope: ScopeOf,
-        key: Option<String>,
-    },
+    Open { scope: ScopeOf, key: Option<String> },
 }
 
 /// The source of the scope.
