@@ -7,6 +7,12 @@
 //!
 //! What becomes of the record depends on status, headers, body and trailers, the policy, and what the handler has
 //! directed. It is a `Fate`, and the only input of the steps that follow.
+//!
+//! # A token that is replaced
+//!
+//! With `TokenRule::replaces` a failed answer brings a new token. The old one is spent by that: the failed answer is
+//! settled under it, without the new token in it. A client that lost the answer sends the old token again and gets the
+//! answer with the same new token, which is derived and not stored.
 
 use std::{
     future::Future,
@@ -50,6 +56,7 @@ pub(crate) enum Fate {
 /// Who asked: the claim, and the request's head where something looks back at it.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
+    /// The claim request.
     pub(super) asked: &'a ClaimRequest,
     pub(super) head: Option<&'a request::Parts>,
 }

@@ -1,5 +1,8 @@
 //! Step 2 of a request whose scope comes from an Axum extractor: the extractor runs before anything is claimed, and its
 //! rejection is the response.
+//!
+//! The extractor may change the request's head, such as by an extension for the handler. Its value is inserted into the
+//! extensions, so that the handler does not run it again.
 
 use bytes::Bytes;
 use http::{Response, request::Parts};

@@ -6,6 +6,16 @@
 //!
 //! The scope comes first, then the key, then the caller: credentials are digested only if no scope says whose key it
 //! is.
+//!
+//! | where the parts are | what `subject` returns | the body is read |
+//! | --- | --- | --- |
+//! | key and scope in the head | a known name | for the fingerprint, unless `stream_body` |
+//! | key in the body | open, with the scope | for the key |
+//! | scope in the body | open, with the key if the head has it | for the scope |
+//! | scope by an extractor | open; `authenticate` completes it | as above, afterwards |
+//! | token in a header | a known name | only if a duplicate gets more than a refusal |
+//! | token in a form | open | up to the token, or whole |
+//! | no key, and none is required | nothing: the request passes | – |
 
 use std::{borrow::Cow, time::Duration};
 

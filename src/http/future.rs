@@ -43,6 +43,7 @@ pin_project! {
 }
 
 pin_project! {
+    /// The way that a request takes.
     #[project = KindProjected]
     enum Kind<F, R, E>
     where
@@ -62,10 +63,12 @@ impl<F, R: Body, E> ResponseFuture<F, R, E> {
         Self { kind: Kind::Pass { inner, issued } }
     }
 
+    /// Creates the future of a response that exists already.
     pub(super) fn ready(response: Response<ResponseBody<R>>) -> Self {
         Self { kind: Kind::Ready { response: Some(response) } }
     }
 
+    /// Creates the future of a request that goes through the steps.
     pub(super) fn task(task: Task<Output<R, E>>) -> Self {
         Self { kind: Kind::Keyed { task } }
     }

@@ -4,6 +4,15 @@
 //! response is returned, and a panic of the handler is resumed after the claim has ended. In the background a panic is
 //! not followed by a release: without its client the work has lost its task-locals, which may be why it panicked, so
 //! the claim is left to its lease.
+//!
+//! | how the handler ended | fate of the record | the client receives |
+//! | --- | --- | --- |
+//! | an answer that the policy keeps | settled | the answer |
+//! | an answer that it does not keep | released | the answer |
+//! | 401, 407 or 429, and nothing began | undone | the answer |
+//! | a panic or an error | released; settled if failures are kept | the panic or the error |
+//! | the request broke while it was read | released | the answer |
+//! | the claim was lost meanwhile | the other claim's | what the record says |
 
 use std::{any::Any, future::Future, panic::resume_unwind, pin::pin, sync::Arc};
 

@@ -23,6 +23,7 @@ impl Exchange {
         }
     }
 
+    /// Returns the warning for an answer, if it shows a mistake.
     fn advice_on(&self, parts: &Parts, fate: &Fate, work: &Work) -> Option<Advice> {
         match parts.status {
             StatusCode::UNAUTHORIZED if matches!(self.scoping, Scoping::Credentials(..)) => {

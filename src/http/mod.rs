@@ -91,15 +91,19 @@ pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 pub(crate) struct Exchange {
     /// The store, the observer and the bounds, shared by all requests of the layer.
     pub(crate) engine: Arc<Engine>,
+    /// What happens to duplicates, what is kept, limits and times.
     pub(crate) policy: Policy,
     /// The protected methods. With `GET` the list has `HEAD` too, for its warning only.
     pub(crate) methods: Vec<Method>,
     /// A fixed name for the route, in place of the matched path.
     pub(crate) route: Option<Arc<str>>,
+    /// Where the key comes from.
     pub(crate) key: KeyExtractor,
     /// Without it, a request that has no key is not protected; with it, such a request is refused.
     pub(crate) key_required: bool,
+    /// Whose key it is.
     pub(crate) scoping: Scoping,
+    /// What counts as the same request.
     pub(crate) fingerprint: FingerprintExtractor,
     /// Which headers of an answer are kept.
     pub(crate) headers: HeaderPolicy,
@@ -107,17 +111,20 @@ pub(crate) struct Exchange {
     pub(crate) replay_header: Option<HeaderName>,
     /// The fields that say when an answer was kept, and until when.
     pub(crate) completed_header: Option<HeaderName>,
+    /// The field that says until when an answer is kept.
     pub(crate) expires_header: Option<HeaderName>,
     /// Answers say in the fields of SDKs whether to repeat a request.
     pub(crate) sdk_hints: bool,
     /// The page of the refusals; the name of a refusal is its fragment.
     pub(crate) problem_type_base: Cow<'static, str>,
+    /// Refusals carry a `Link` to their explanation.
     pub(crate) problem_link: bool,
     pub(crate) problem_instance: Option<Arc<Instance>>,
     /// Sees a request's head and body before anything is claimed for it.
     pub(crate) verify: Option<Arc<Verify>>,
     /// Makes the responses of refusals in place of the problem document.
     pub(crate) render: Option<Arc<Render>>,
+    /// Which store errors let a request through unprotected.
     pub(crate) fail_open: FailOpen,
     /// Work is dropped with its client (`cancel_on_disconnect`).
     pub(crate) attached: bool,

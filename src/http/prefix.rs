@@ -2,6 +2,9 @@
 //!
 //! The part that was read is put in front of the rest, so that the handler receives the whole body. If the body ends,
 //! breaks or stands still before the token, nothing is claimed.
+//!
+//! This way is taken only if nothing else needs the body: duplicates are refused, nothing verifies or keeps it, and
+//! only the token is missing. The bounds are those of the prefix, in bytes, and the body timeout.
 
 use bytes::Bytes;
 use http::request::Parts;

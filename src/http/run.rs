@@ -6,6 +6,19 @@
 //! A refused request whose client may still be sending is drained before the response is sent (`answered`): a client
 //! that writes first and reads then would otherwise see a reset connection in place of the refusal. The drain is
 //! bounded in bytes and time.
+//!
+//! # Cancellation
+//!
+//! | the future is dropped | what is left |
+//! | --- | --- |
+//! | while the body is read | nothing |
+//! | while the claim is on its way | the pending claim, released in the background |
+//! | while it waits for another request | nothing |
+//! | while the handler runs, or the claim ends | the future goes on as a background task; with `cancel_on_disconnect` the claim lapses |
+//!
+//! The order of the checks in `go_on` is fixed: a claim that an outer layer holds passes through, a token that has
+//! expired is refused before it is claimed, and failing open comes last, so that a known run is never joined by an
+//! unprotected one.
 
 use std::{future::Future, mem, pin::pin, sync::Arc};
 
@@ -165,6 +178,7 @@ impl Exchange {
         matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) && !is_failure(payload)
     }
 
+    /// Lets a duplicate reach the handler, with an `Operation` that says so. Nothing is recorded for it.
     async fn pass_duplicate<S, B, R>(
         self: &Arc<Self>,
         inner: &mut S,
@@ -190,6 +204,7 @@ impl Exchange {
         Ok(answer)
     }
 
+    /// Refuses a request whose key belongs to another content or caller.
     fn mismatch<R: Body>(&self, parts: &Parts, key: &RecordKey, mismatch: Mismatch) -> Response<ResponseBody<R>> {
         if mismatch == Mismatch::Caller {
             self.warned.warn(Advice::OtherCaller, key.route());
@@ -245,6 +260,7 @@ impl Exchange {
         }
     }
 
+    /// Returns what notices that a streaming request breaks or stands still.
     fn watch(&self, work: &Arc<Work>) -> Watch {
         Watch::new(work.clone(), self.body_timeout)
     }

@@ -32,10 +32,12 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Idempotency<S> {
     inner: S,
+    /// The settings, shared by all clones of the service.
     exchange: Arc<Exchange>,
 }
 
 impl<S> Idempotency<S> {
+    /// Puts the settings around a service. They were checked before.
     pub(crate) fn new(inner: S, exchange: Arc<Exchange>) -> Self {
         Self { inner, exchange }
     }

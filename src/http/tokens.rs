@@ -1,6 +1,10 @@
 //! The steps of a request that concern tokens: an issuer for its handler, and a new token for one that has expired.
 //!
 //! The rule of a token is in `crate::token`; this file connects it with a request.
+//!
+//! The issuer in a request's extensions holds the layer (`IssuerContext`), so that a token that cannot be issued is
+//! refused in the layer's own form. `has_expired` is asked right before the claim, after the body was read: a body that
+//! is held back gains no time.
 
 use std::sync::Arc;
 

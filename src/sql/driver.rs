@@ -1,3 +1,8 @@
+//! What differs between the databases, as one trait; it is sealed, since its methods may change with every version.
+//!
+//! Constants are the differences that decide which statement is sent; methods are those that need code. What is the
+//! same for all and only has to name the database is in `same_for`.
+
 use std::{future::Future, time::Duration};
 
 use sqlx::{Connection, Database, error::DatabaseError};

@@ -1,3 +1,8 @@
+//! What the errors of a database mean.
+//!
+//! Each database classifies its own codes (`Driver::refusal`) into three: the statement lost and may be sent again, the
+//! connection is cut, or the statement was not done for a reason. The conversion to a `StoreError` is the same for all.
+
 use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
 
 use sqlx::Error;

@@ -1,3 +1,9 @@
+//! Creating what the table lacks.
+//!
+//! The catalogue is read without locks. A change takes a lock that others would queue behind, so it waits for it only
+//! for a moment and tries again later. Columns are only added, with a default, so that processes of an earlier version
+//! go on writing rows.
+
 use std::{collections::HashSet, time::Duration};
 
 use sqlx::{AssertSqlSafe, SqlSafeStr};
@@ -47,6 +53,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(())
     }
 
+    /// Returns what to create next, by the catalogue.
     async fn missing(&self, table: &Table, schema: &Schema) -> Result<Option<Missing>, StoreError> {
         let text = D::catalogue(table);
         let statement = Statement { sql: AssertSqlSafe(text).into_sql_str(), reads: true };
@@ -66,6 +73,7 @@ impl<D: Driver> SqlStore<D> {
         })
     }
 
+    /// Makes one change.
     async fn alter(&self, table: &Table, missing: &Missing) -> Result<(), StoreError> {
         let _turn = match &self.shared.writing {
             Some(turns) => turns.acquire().await.ok(),

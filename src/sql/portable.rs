@@ -1,3 +1,5 @@
+//! Statements for other database crates: the text, and the values in the order of its placeholders.
+
 use std::fmt;
 
 use crate::{

@@ -1,3 +1,5 @@
+//! The table as its `CREATE` text describes it, so that the text is the only place that lists columns and indexes.
+
 use std::collections::HashSet;
 
 /// What a schema's text creates: a table, its columns, its indexes. The texts have one column a line.
@@ -31,6 +33,7 @@ pub enum Missing {
 }
 
 impl Schema {
+    /// Reads the columns and indexes of a `CREATE` text.
     pub(crate) fn parse(text: &str) -> Self {
         let (mut columns, mut indexes) = (Vec::new(), Vec::new());
         for line in text.lines() {

@@ -1,3 +1,9 @@
+//! The statements: their texts from `.sql` files, with the names of the table and the dialect's expressions filled in
+//! once.
+//!
+//! In the files `{table}`, `{now}`, `{record}`, `{index}` and `{batch}` stand for what differs. A statement that is
+//! missing in a folder does not compile.
+
 use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
@@ -40,7 +46,9 @@ impl Dialect {
 /// A statement, and whether it returns rows or a number of rows.
 #[derive(Clone, Debug)]
 pub struct Statement {
+    /// The text. It is shared, so that a driver caches the prepared statement by it.
     pub(crate) sql: SqlStr,
+    /// Whether it returns rows, and not a number of changed rows.
     pub(crate) reads: bool,
 }
 

@@ -1,3 +1,6 @@
+//! Names of tables. They become part of statements, so they are letters, digits and underscores, and nothing has to be
+//! escaped.
+
 use std::fmt;
 
 use crate::value::{Digest, StoreError, StoreErrorKind};

@@ -18,6 +18,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::headers::{HeaderPolicy, is_hop_by_hop};
 use crate::{body::Collected, http::respond::Times, value::KeptAnswer};
 
+/// The version that had no times. It is still read.
 const WITHOUT_TIMES: u8 = 1;
 const VERSION: u8 = 2;
 
@@ -82,6 +83,7 @@ pub(crate) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
 /// What is still to be read. It counts where it is, since each slice of a payload costs two counts of its owners.
 struct Rest<'a> {
     payload: &'a Bytes,
+    /// The first byte that was not read.
     from: usize,
 }
 
@@ -136,6 +138,7 @@ fn fields_length(fields: &[Field<'_>]) -> usize {
     varint_length(fields.len()) + parts
 }
 
+/// Writes the count of the fields, then name and value of each.
 fn put_fields(out: &mut Vec<u8>, fields: &[Field<'_>]) {
     put_varint(out, fields.len());
     for (name, value) in fields {
@@ -146,6 +149,7 @@ fn put_fields(out: &mut Vec<u8>, fields: &[Field<'_>]) {
     }
 }
 
+/// Returns how many bytes a number takes.
 fn varint_length(mut number: usize) -> usize {
     let mut length = 1;
     while number >= 0x80 {
@@ -155,6 +159,7 @@ fn varint_length(mut number: usize) -> usize {
     length
 }
 
+/// Writes a number with seven bits a byte, the lowest first; the highest bit says that more follow.
 #[allow(clippy::cast_possible_truncation)] // seven bits at a time
 fn put_varint(out: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {

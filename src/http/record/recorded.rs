@@ -1,4 +1,8 @@
 //! What a first answer says of itself once it is recorded, and not before.
+//!
+//! Three kinds: the successor of a token, the times of the record, and hints for SDKs. All of them would be wrong on an
+//! answer that is not recorded, so `of_record` collects them before the end of the claim, and `tell` adds them only
+//! after `Ending::Recorded`.
 
 use http::{HeaderMap, HeaderValue, Response};
 

@@ -87,6 +87,7 @@ fn hash(advice: u8, route: &str) -> u64 {
     hash.max(1)
 }
 
+/// Emits the warning. Each text says what was seen, what it may mean, and the remedy.
 #[cold]
 #[cfg_attr(not(feature = "tracing"), allow(clippy::needless_pass_by_value, unused_variables))]
 fn warn(advice: Advice, route: &str) {

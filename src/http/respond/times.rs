@@ -12,6 +12,7 @@ use crate::{http::Exchange, value::millis};
 /// When a request ended, and how long its answer is kept, if that is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
+    /// When the answer was kept, in milliseconds since 1970.
     completed: u64,
     retention: u64,
 }

@@ -38,6 +38,7 @@ impl Exchange {
         );
     }
 
+    /// Checks what a prefix of a multipart body excludes: everything that needs the whole body.
     #[cfg(feature = "form")]
     #[track_caller]
     fn check_prefix(&self) {
@@ -49,6 +50,7 @@ impl Exchange {
         );
     }
 
+    /// Checks what a streaming body excludes: a key, a scope, a fingerprint or a check that needs the body.
     #[track_caller]
     fn check_streaming(&self) {
         assert!(

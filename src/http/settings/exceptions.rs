@@ -10,7 +10,9 @@ use crate::extract::route;
 /// Which requests a layer leaves alone, though their method is protected.
 #[derive(Clone, Default)]
 pub(crate) struct Exceptions {
+    /// The names of the routes that are left out.
     routes: Vec<Arc<str>>,
+    /// Conditions on the head of a request; one that holds is enough.
     conditions: Vec<Arc<Condition>>,
 }
 

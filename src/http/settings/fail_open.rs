@@ -8,6 +8,7 @@ use crate::value::{StoreError, StoreErrorKind};
 /// When a request is let through unprotected whose claim the store has not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailOpen {
+    /// No failure does.
     Never,
     /// The store fails.
     Away,
@@ -16,6 +17,7 @@ pub(crate) enum FailOpen {
 }
 
 impl FailOpen {
+    /// Returns whether this error lets a request through.
     pub(crate) fn lets_through(self, error: &StoreError) -> bool {
         match error.kind() {
             StoreErrorKind::Full => self == Self::AwayOrFull,

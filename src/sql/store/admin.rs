@@ -1,3 +1,8 @@
+//! The operator's verbs.
+//!
+//! A page is a range of the primary key that begins behind the last id of the page before, so a walk neither repeats
+//! nor misses a record that stays.
+
 use crate::{
     sql::{
         SqlStore,

@@ -1,3 +1,5 @@
+//! The settings of a store, and the ways to connect it.
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use sqlx::{Connection, Database, Pool, pool::PoolOptions};
@@ -16,10 +18,14 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Builds an [`SqlStore`]; see [`SqlStore::builder`].
 #[must_use = "a builder makes no store by itself"]
 pub struct SqlStoreBuilder<D: Database> {
+    /// The table of the records.
     table: Table,
     space: Space,
+    /// The size of a pool of the store's own.
     connections: u32,
+    /// The pause between two rounds of the purge.
     purge_every: Option<Duration>,
+    /// The text that a handler's connection executes before it goes back.
     reset: Option<String>,
     pub(in crate::sql) busy_timeout: Duration,
     driver: std::marker::PhantomData<fn() -> D>,
@@ -101,6 +107,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
         self.on(pool, false)
     }
 
+    /// Creates the store on a pool. `own` says that only the store uses it.
     fn on(self, pool: Pool<D>, own: bool) -> SqlStore<D> {
         let statements = Statements::new(&D::TEXTS, &D::DIALECT, &self.table);
         let writing = D::ONE_WRITER.then(|| Arc::new(Semaphore::new(1)));

@@ -1,3 +1,15 @@
+//! Issue and claim.
+//!
+//! The record is read, `judge` decides, and a grant is written by a statement that compares what was read. If another
+//! claim was faster, no row changes, and the claim begins again with a new read.
+//!
+//! | the key | PostgreSQL | MariaDB, SQLite |
+//! | --- | --- | --- |
+//! | free | `claim` inserts | `look` reads, `claim` inserts |
+//! | running, settled | `claim` reads, or `look` if the key was seen recently | `look` reads |
+//! | lapsed, released, issued | the read, then `take` | the same |
+//! | expired | the read, then `begin` | the same |
+
 use crate::{
     sql::{
         SqlStore,
@@ -19,6 +31,7 @@ use super::{
 const LOOKS: usize = 32;
 
 impl<D: Driver> SqlStore<D> {
+    /// Issues a token: inserts its record, or replaces one that has expired.
     pub(in crate::sql) async fn put_issued(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
         let id = self.space.id(key);
         let nobody = Marks::nobody();
@@ -83,6 +96,7 @@ impl<D: Driver> SqlStore<D> {
         rows.first().map(read::<D>).transpose()
     }
 
+    /// Inserts the claim's record; returns whether the key was free.
     async fn insert(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<bool, StoreError> {
         let marks = Marks::of(claim, Granted::first(claim));
         let values = self.fresh(id, key, claim, &marks);

@@ -1,3 +1,10 @@
+//! Connections between two statements.
+//!
+//! Two kinds of pool are treated differently. Of the store's own pool all connections may be cached, so callers queue
+//! for a permit here and not at the pool, where they would wait for connections that are cached. Of the application's
+//! pool at most a quarter is cached, and each goes back after half a minute, so that the pool's hooks and limits take
+//! effect.
+
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -24,6 +31,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// they are unused, when the pool has no other left, and when it closes.
 pub(in crate::sql) struct Held<D: Database> {
     connections: Mutex<Connections<D>>,
+    /// How many connections are kept at most.
     most: usize,
     /// Bounds the users if all connections of the pool may be kept here: callers that wait for one at the pool would
     /// wait in vain.
@@ -32,17 +40,20 @@ pub(in crate::sql) struct Held<D: Database> {
 
 /// A connection between two statements.
 pub(in crate::sql) struct AtHand<D: Database> {
+    /// The connection. Dropped, it goes back to its pool.
     pub(in crate::sql) connection: PoolConnection<D>,
     /// When the pool returned it.
     since: Instant,
 }
 
 impl<D: Database> AtHand<D> {
+    /// Notes that the pool has returned it now.
     pub(in crate::sql) fn new(connection: PoolConnection<D>) -> Self {
         Self { connection, since: Instant::now() }
     }
 }
 
+/// The cached connections, and the task that gives them back.
 struct Connections<D: Database> {
     idle: Vec<(AtHand<D>, Instant)>,
     /// Whether a task that gives back unused connections is running.
@@ -69,6 +80,7 @@ impl<D: Database> Held<D> {
         }
     }
 
+    /// Returns the permits of the store's own pool.
     pub(in crate::sql) fn turns(&self) -> Option<&Arc<Semaphore>> {
         self.turns.as_ref()
     }
@@ -132,6 +144,7 @@ impl<D: Database> Drop for Held<D> {
     }
 }
 
+/// Gives back connections that were not used for a second, until none is left.
 async fn sweep<D: Database>(held: Weak<Held<D>>, pool: Pool<D>) {
     loop {
         let closed = timeout(IDLE, pool.close_event()).await.is_ok();

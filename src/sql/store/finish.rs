@@ -1,3 +1,8 @@
+//! Renew, settle, release and undo: one statement each, whose `WHERE` names the claimant.
+//!
+//! A statement that changes no row is the answer "not yours". Only then the record is read, to say why: done already,
+//! or what it is now.
+
 use crate::{
     sql::{
         SqlStore,
@@ -16,6 +21,7 @@ use super::{
 };
 
 impl<D: Driver> SqlStore<D> {
+    /// Renews a lease.
     pub(in crate::sql) async fn prolong(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
         let (id, claimant) = (self.space.id(key), claim.claimant.to_bytes());
         let values = [&lease_and_life(claim)[..], &[bytes(&id), bytes(&claimant)]].concat();
@@ -23,6 +29,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(if prolonged { Renewed::Done } else { Renewed::Lost })
     }
 
+    /// Settles, by the claimant or on its behalf.
     pub(in crate::sql) async fn end_settled(
         &self,
         key: &RecordKey,
@@ -36,6 +43,7 @@ impl<D: Driver> SqlStore<D> {
         self.finished(ended, &id, |hold| hold.settle(by, behalf)).await
     }
 
+    /// Releases or undoes, by the claimant or on its behalf.
     pub(in crate::sql) async fn end_released(
         &self,
         key: &RecordKey,

@@ -95,16 +95,24 @@ pub struct SqlStore<D: Database> {
     pub(super) space: Space,
 }
 
+/// What all handles of a store share.
 pub(super) struct Shared<D: Database> {
+    /// The connections.
     pub(super) pool: Pool<D>,
+    /// The connections between two statements.
     pub(super) held: Arc<Held<D>>,
+    /// The statements, with the name of the table in them.
     pub(super) statements: Statements,
     pub(super) table: Table,
+    /// Who waits for which record.
     pub(super) room: Room,
+    /// Which keys have had a record recently.
     pub(super) met: RecentKeys,
+    /// The keys that run in transactions of this process.
     pub(super) running: Running,
     /// The text that resets what a handler may have set on a connection of the store's own pool.
     pub(super) reset: Option<String>,
+    /// Whether and how often expired records are removed.
     pub(super) purging: Purging,
     /// Bounds the transactions of the work: one connection is left for the store's own statements.
     pub(super) seats: Arc<Semaphore>,

@@ -1,3 +1,7 @@
+//! Namespaces: a prefix of the ids, and a name for people.
+//!
+//! The ids of a namespace are one range of the primary key, so listing and counting read no other rows.
+
 use crate::value::{Digest, RecordKey};
 
 /// The byte before the digest of a namespace. The first byte of a record key is less than 16.
@@ -13,11 +17,14 @@ const READABLE_BYTES: usize = 255;
 /// ids are bounded and no choice of names makes two namespaces collide.
 #[derive(Clone, Default)]
 pub(in crate::sql) struct Space {
+    /// The first bytes of its ids; empty for the outermost namespace.
     prefix: Box<[u8]>,
+    /// The names, with slashes between them, cut to the column.
     text: Box<str>,
 }
 
 impl Space {
+    /// Returns a namespace inside this one.
     pub(in crate::sql) fn within(&self, name: &str) -> Self {
         let mut digest = Digest::new();
         digest.part(&self.prefix);
@@ -33,6 +40,7 @@ impl Space {
         Self { prefix: [&[MARK][..], &digest.finish()].concat().into(), text: text.into() }
     }
 
+    /// Returns the readable name, for the column `namespace`.
     pub(in crate::sql) fn text(&self) -> &str {
         &self.text
     }

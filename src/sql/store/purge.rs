@@ -1,3 +1,12 @@
+//! Removing what has expired.
+//!
+//! Expiry is checked by every read, so nothing depends on this. One process purges a table at a time: the others find
+//! its lock taken and come back later. Rows are found by the index and removed by their keys in small batches, in the
+//! order of the keys, so that no lock is held for long and two purges cannot deadlock.
+//!
+//! The turn ends with its connection. So a process that dies, or a future that is dropped half-way, blocks no other
+//! one.
+
 use std::{
     iter::repeat,
     sync::{
@@ -30,11 +39,14 @@ const BREATH: Duration = Duration::from_millis(100);
 
 /// Whether and how often a store removes expired records, once it is used.
 pub(in crate::sql) struct Purging {
+    /// The pause between two rounds; `None` if it is switched off.
     every: Option<Duration>,
+    /// Whether the background task was spawned, which the first statement does.
     began: AtomicBool,
 }
 
 impl Purging {
+    /// Creates the setting; nothing is spawned yet.
     pub(in crate::sql) fn new(every: Option<Duration>) -> Self {
         Self { every, began: AtomicBool::new(false) }
     }

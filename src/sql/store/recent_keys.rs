@@ -1,3 +1,8 @@
+//! A hint which keys have a record, so that their claims begin with a read.
+//!
+//! It is a table of hashes in atomics: a new key replaces the one in its place. A wrong hint costs one more statement
+//! and nothing else, so nothing has to be exact, and nothing is locked.
+
 use std::{
     hash::{BuildHasher, RandomState},
     iter::repeat_with,
@@ -12,15 +17,18 @@ const PLACES: usize = 8192;
 ///
 /// It is only a hint: a record that was seen may be gone, and an existing record may not have been seen.
 pub(in crate::sql) struct RecentKeys {
+    /// A hash in each place; zero if it is empty.
     places: Box<[AtomicU64]>,
     hasher: RandomState,
 }
 
 impl RecentKeys {
+    /// Creates the table without any key.
     pub(in crate::sql) fn new() -> Self {
         Self { places: repeat_with(AtomicU64::default).take(PLACES).collect(), hasher: RandomState::new() }
     }
 
+    /// Returns whether the record was seen, and not replaced in its place since.
     pub(in crate::sql) fn has(&self, id: &[u8]) -> bool {
         let (place, hash) = self.place(id);
         place.load(Relaxed) == hash
@@ -38,6 +46,7 @@ impl RecentKeys {
         let _ = place.compare_exchange(hash, 0, Relaxed, Relaxed);
     }
 
+    /// Returns the place of an id, and its hash.
     fn place(&self, id: &[u8]) -> (&AtomicU64, u64) {
         let hash = self.hasher.hash_one(id).max(1);
         let at = hash % PLACES as u64;

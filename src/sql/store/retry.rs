@@ -1,3 +1,12 @@
+//! How a statement gets its answer.
+//!
+//! A deadlock's victim and a serialization failure have changed nothing and are sent again. A statement whose
+//! connection broke may have taken effect; it is sent again as well, since the claimant in the row makes a second
+//! effect impossible, and the error of the last try says that it may have. Other errors are the caller's.
+//!
+//! A statement that is too long for MariaDB breaks the connection, often before the reason is read. So if a connection
+//! breaks under a long statement, the limit is asked for, and the error becomes `TooLarge`.
+
 use std::time::Duration;
 
 use sqlx::{SqlStr, pool::PoolConnection};
@@ -25,10 +34,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
+/// Reads the row of a record.
 pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> Result<Row, StoreError> {
     Row::read::<D>(row).map_err(unreadable::<D>)
 }
 
+/// Converts the error of a row that cannot be read.
 pub(in crate::sql) fn unreadable<D: Driver>(error: sqlx::Error) -> StoreError {
     CommandError::Failed(error).into_error::<D>(false)
 }
@@ -40,6 +51,7 @@ const SUSPECT: u64 = 64 * 1024;
 /// Room for the rest of a statement, beside its bytes.
 const BESIDE: u64 = 16 * 1024;
 
+/// Returns how many bytes the values have.
 pub(in crate::sql) fn bytes_in(values: &[Value<'_>]) -> u64 {
     let bytes = values.iter().map(|value| match value {
         Value::Bytes(Some(bytes)) => bytes.len() as u64,
@@ -120,6 +132,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(fits::<D>(&mut connection, bytes).await.unwrap_or(true))
     }
 
+    /// Sends a statement once, on a cached connection if there is one.
     async fn send(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, CommandError> {
         let Shared { pool, held, .. } = &*self.shared;
         let _turn = held.turn(pool).await.map_err(CommandError::Unsent)?;
@@ -141,6 +154,7 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
+    /// Takes a connection out of the pool.
     pub(in crate::sql) async fn connection(&self) -> Result<PoolConnection<D>, CommandError> {
         self.shared.pool.acquire().await.map_err(CommandError::Unsent)
     }

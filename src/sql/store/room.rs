@@ -1,3 +1,11 @@
+//! Waiting for a running record, in this process.
+//!
+//! Waiters of one record share a `Watched`. One of them reads the record for all (`is_first`), in a task of its own; an
+//! end that this process causes wakes them at once. A result counts for a waiter only if its read began after the
+//! waiter came, since the record may have changed between the claim and the wait.
+//!
+//! The map is locked before a record's own lock, never the other way round.
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -19,11 +27,15 @@ pub(in crate::sql) struct Room(Mutex<HashMap<Vec<u8>, Arc<Watched>>>);
 /// A record that has waiters.
 #[derive(Default)]
 pub(in crate::sql) struct Watched {
+    /// Who waits, and whether a read is due.
     waiting: Mutex<Waiting>,
+    /// The latest result, which wakes the waiters.
     news: watch::Sender<News>,
+    /// Notified when the last waiter leaves, so that the reads end.
     left: Notify,
 }
 
+/// The waiters of a record and the reads that are made for them.
 #[derive(Default)]
 struct Waiting {
     count: usize,
@@ -75,6 +87,7 @@ impl Room {
         let _ = timeout(within, ended).await;
     }
 
+    /// Registers a waiter.
     pub(in crate::sql) fn enter<'a>(&'a self, id: &[u8]) -> Place<'a> {
         let mut all = self.lock();
         let watched = Arc::clone(all.entry(id.to_vec()).or_default());
@@ -143,6 +156,7 @@ impl Place<'_> {
         !std::mem::replace(&mut self.watched.lock().looked_at, true)
     }
 
+    /// Returns what the waiters of this record share.
     pub(in crate::sql) fn watched(&self) -> &Arc<Watched> {
         &self.watched
     }

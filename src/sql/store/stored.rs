@@ -1,3 +1,8 @@
+//! Reading a row.
+//!
+//! The columns are those of `RECORD` in `statement.rs`, in this order. A row of a later version, and one that this
+//! crate cannot have written, are values of their own (`Newer`, `Torn`), so that no caller takes them for a free key.
+
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -85,6 +90,7 @@ impl Row {
 }
 
 impl Stored {
+    /// Returns whether it has not expired.
     pub(in crate::sql) fn is_there(&self) -> bool {
         self.expires > self.now
     }
@@ -117,10 +123,12 @@ pub(in crate::sql) fn word(state: State) -> &'static str {
     }
 }
 
+/// Returns the state for a word; `None` for a word of a later version.
 fn state_of(text: &str) -> Option<State> {
     [State::Issued, State::Running, State::Settled, State::Released].into_iter().find(|&state| word(state) == text)
 }
 
+/// Reads scheme and digest.
 fn fingerprint_of(bytes: &[u8]) -> Option<Fingerprint> {
     let (&scheme, digest) = bytes.split_first()?;
     Some(Fingerprint::from_parts(scheme, digest.try_into().ok()?))
@@ -130,6 +138,7 @@ fn number(number: i64) -> SecretNumber {
     SecretNumber::from_u32(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
+/// Converts milliseconds; a negative number is zero.
 fn span(ms: i64) -> Duration {
     Duration::from_millis(ms.try_into().unwrap_or(0))
 }

@@ -1,3 +1,8 @@
+//! What is bound to statements, in the order of their placeholders.
+//!
+//! The order is that of the `.sql` files; `Marks` are the eight values of a claim that occur together in several of
+//! them. Durations are bound and never moments: the statement adds them to the database's clock.
+
 use std::time::Duration;
 
 use crate::{
@@ -53,6 +58,7 @@ impl Marks {
         }
     }
 
+    /// Returns the values in the order of the statements.
     pub(in crate::sql) fn values(&self) -> [Value<'_>; 8] {
         let number = |number: SecretNumber| Value::Int(number.to_u32().into());
         [
@@ -68,6 +74,7 @@ impl Marks {
     }
 }
 
+/// Returns bytes as a value.
 pub(in crate::sql) fn bytes(bytes: &[u8]) -> Value<'_> {
     Value::Bytes(Some(bytes))
 }
@@ -82,6 +89,7 @@ pub(in crate::sql) fn lease_and_life(claim: &Claim) -> [Value<'static>; 2] {
     [time(claim.lease), time(claim.lifetime())]
 }
 
+/// Returns the note; `NULL` if it is empty.
 pub(in crate::sql) fn note(claim: &Claim) -> Value<'_> {
     Value::Bytes(Some(&*claim.note).filter(|note| !note.is_empty()))
 }
@@ -119,6 +127,7 @@ pub(in crate::sql) fn taken<'a>(
     .concat()
 }
 
+/// Returns the scheme and the digest, as they are in the column.
 fn fingerprint_bytes(fingerprint: Fingerprint) -> [u8; 33] {
     let mut bytes = [fingerprint.scheme(); 33];
     bytes[1..].copy_from_slice(fingerprint.digest());

@@ -1,3 +1,5 @@
+//! The trait `Store`, which the methods of the other files implement.
+
 use std::time::Duration;
 
 use crate::{

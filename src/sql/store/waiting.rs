@@ -1,3 +1,8 @@
+//! Reading a record again and again for those who wait, until its claim has ended.
+//!
+//! A process that ends a claim wakes its own waiters without a read. For claims of other processes the record is read,
+//! with growing pauses, once for all waiters of this process.
+
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
@@ -22,6 +27,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const NEWCOMERS_PAUSE: Duration = Duration::from_millis(125);
 
 impl<D: Driver> SqlStore<D> {
+    /// Waits until the record is no longer running under `holder`, but not longer than `within`.
     pub(in crate::sql) async fn wait(
         &self,
         key: &RecordKey,
@@ -65,6 +71,7 @@ impl<D: Driver> SqlStore<D> {
     }
 }
 
+/// Resolves once the news say that the claim has ended, or that the reads fail.
 async fn until_ended(place: &mut Place<'_>, holder: Claimant) -> Result<(), StoreError> {
     let holder = holder.to_bytes();
     loop {

@@ -1,3 +1,10 @@
+//! The claim in transaction mode.
+//!
+//! The order of the questions keeps duplicates from harming each other. First the keys that run in this process: no
+//! connection is needed. Then the committed record: a settled key is answered without a transaction. Then the database:
+//! the claim is written in a transaction with locks that are tried. A claim that is refused by a lock reads once more
+//! before it answers, since the winner may have committed.
+
 use std::{sync::Arc, time::Duration};
 
 use sqlx::Error;
@@ -166,6 +173,7 @@ impl<D: Driver> SqlStore<D> {
         Ok(if lost { Attempt::Lost(place) } else { Attempt::Refused(place) })
     }
 
+    /// Sends a claiming statement in the transaction, with the number of its lock if the database takes one.
     async fn ask_in<'a>(
         &self,
         live: &mut Live<D>,
@@ -214,10 +222,12 @@ fn unknown_end(claim: &Claim) -> Claim {
     Claim { at_most_once: true, horizon: claim.horizon.max(UNRECONCILED), ..claim.clone() }
 }
 
+/// Judges a committed record.
 fn verdict(found: Option<&Stored>, claim: &Claim) -> Verdict {
     judge(found.map(Stored::head).as_ref(), claim, found.map_or(0, |stored| stored.now.unsigned_abs()))
 }
 
+/// Waits for a permit, if there is a bound.
 async fn permit(semaphore: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
     match semaphore {
         Some(semaphore) => Arc::clone(semaphore).acquire_owned().await.ok(),

@@ -1,3 +1,5 @@
+//! The transaction as an Axum extractor.
+
 use axum::{
     extract::FromRequestParts,
     response::{IntoResponse, Response},

@@ -1,3 +1,5 @@
+//! Counting an attempt whose transaction was rolled back, in a statement outside of it, for messages.
+
 use crate::{
     sql::{
         SqlStore,

@@ -1,3 +1,9 @@
+//! The connection with the open transaction, and the claim in it.
+//!
+//! `Live` is moved between the slot and the handler's `Tx`; wherever it is dropped, the transaction is rolled back by
+//! closing the connection, since the pool would hand out a connection whose transaction is still open. Only a commit or
+//! a rollback of the layer's own marks it as ended and gives the connection back.
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -29,8 +35,10 @@ pub(super) struct Live<D: Driver> {
     shared: Arc<Shared<D>>,
     /// The runtime of the tasks that close connections and give them back.
     runtime: Handle,
+    /// The transaction was committed or rolled back, so the connection may go back.
     ended: bool,
     // Dropped after the connection.
+    /// The key's place among the running ones, given up after the connection.
     running: Option<running::Place<D>>,
     _permits: Permits,
 }
@@ -58,6 +66,7 @@ impl<D: Driver> Live<D> {
         }
     }
 
+    /// Returns the connection.
     pub(super) fn connection(&self) -> &D::Connection {
         match &self.connection {
             Some(connection) => connection,
@@ -65,6 +74,7 @@ impl<D: Driver> Live<D> {
         }
     }
 
+    /// Returns the connection, for a statement.
     pub(super) fn connection_mut(&mut self) -> &mut D::Connection {
         match &mut self.connection {
             Some(connection) => connection,
@@ -72,6 +82,7 @@ impl<D: Driver> Live<D> {
         }
     }
 
+    /// Begins the transaction by a text of the database.
     pub(super) async fn begin(&mut self, text: &str) -> Result<(), Error> {
         let text = AssertSqlSafe(text.to_owned()).into_sql_str();
         Manager::<D>::begin(self.connection_mut(), Some(text)).await
@@ -89,12 +100,14 @@ impl<D: Driver> Live<D> {
         Manager::<D>::get_transaction_depth(self.connection()) == 1
     }
 
+    /// Commits.
     async fn commit(mut self) -> Result<(), Error> {
         Manager::<D>::commit(self.connection_mut()).await?;
         self.ended = true;
         Ok(())
     }
 
+    /// Rolls back, unless a savepoint is open: then the connection is closed.
     async fn roll_back(&mut self) -> Result<(), Error> {
         if self.is_whole() {
             Manager::<D>::rollback(self.connection_mut()).await?;
@@ -185,6 +198,7 @@ impl<D: Driver> Open<D> {
     }
 }
 
+/// Returns the outcome of a transaction that must not be committed.
 fn rolled_back<D: Driver>(why: &str) -> Committed {
     let error = StoreError::new(StoreErrorKind::Other, format!("{}: {why}", D::NAME));
     Committed::RolledBack(error.without_effect())

@@ -1,3 +1,5 @@
+//! The transaction from the `Operation`, for handlers without extractors.
+
 use super::{NoTransaction, Tx};
 use crate::{engine::Operation, sql::SqlDatabase};
 

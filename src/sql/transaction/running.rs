@@ -1,3 +1,9 @@
+//! The keys that run in transactions of this process.
+//!
+//! A place is taken before the claim is written and kept until the connection has ended. `written` separates the two
+//! halves: a claim that was not written yet may turn out to be refused, so nobody is answered by it unless the record
+//! was read.
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -27,6 +33,7 @@ pub(in crate::sql) struct Runner {
 }
 
 impl Running {
+    /// Returns the claim that runs under a key.
     pub(in crate::sql) fn get(&self, id: &[u8]) -> Option<Runner> {
         self.lock().get(id).copied()
     }
@@ -67,6 +74,7 @@ impl<D: Database> Place<D> {
         Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
     }
 
+    /// Records that the claim is written.
     pub(in crate::sql) fn written(&self) {
         if let Some(runner) = self.shared.running.lock().get_mut(&self.id) {
             runner.written = true;

@@ -1,3 +1,5 @@
+//! The transaction in the hands of the handler (`Tx`), and its place while nobody has taken it (`Place`).
+
 use std::{
     error::Error,
     fmt, mem,
@@ -138,7 +140,9 @@ impl Error for NoTransaction {}
 /// Holds a transaction while nobody has taken it.
 pub(super) struct Place<D: Driver>(Mutex<State<D>>);
 
+/// Where the transaction is.
 enum State<D: Driver> {
+    /// Nobody has taken it.
     There(Live<D>),
     Taken,
     Ended,

@@ -1,3 +1,5 @@
+//! Settling in a transaction that the handler manages itself.
+
 use crate::{
     sql::{
         SqlStore,

@@ -125,6 +125,7 @@ impl RedisStoreBuilder {
         self.connect_watched([client]).await
     }
 
+    /// Connects to the master that sentinels name.
     #[cfg(feature = "redis-sentinel")]
     async fn connect_watched(
         self,
@@ -151,6 +152,7 @@ impl RedisStoreBuilder {
         self.finish(line, waiting, "a cluster".into()).await
     }
 
+    /// Connects to a cluster by the addresses of some of its servers.
     #[cfg(feature = "redis-cluster")]
     async fn connect_servers(self, servers: Vec<String>) -> Result<RedisStore, StoreError> {
         let settings = settled(TcpSettings::default());
@@ -193,6 +195,7 @@ impl RedisStoreBuilder {
         self.finish(line, waiting, "the application's connection".into()).await
     }
 
+    /// Checks the servers and creates the store.
     async fn finish(self, line: Line, waiting: Waiting, address: Box<str>) -> Result<RedisStore, StoreError> {
         let concerns = Box::pin(server::check(&line)).await?;
         let shared = Arc::new(Shared { line, waiting, address });
@@ -234,12 +237,14 @@ fn cluster(url: &str) -> Option<Vec<String>> {
         .then(|| hosts.split(',').map(|host| format!("{scheme}://{user}{host}")).collect())
 }
 
+/// Returns the error of settings that the driver refuses.
 fn misconfigured(error: &RedisError, what: &str) -> StoreError {
     // The driver's message may quote the URL, so it is not kept.
     let why = error.category();
     StoreError::new(StoreErrorKind::Misconfigured, format!("{what}: {why}")).without_effect()
 }
 
+/// Returns an address for logs.
 fn shown(address: &ConnectionAddr) -> Box<str> {
     address.to_string().into()
 }

@@ -84,6 +84,7 @@ impl CommandError {
         self.error().and_then(RedisError::code) == Some("NOPERM")
     }
 
+    /// Returns the driver's error, if the command was sent.
     fn error(&self) -> Option<&RedisError> {
         match self {
             Self::Failed(error) | Self::FailedAgain(error) => Some(error),
@@ -156,6 +157,7 @@ impl From<CommandError> for StoreError {
     }
 }
 
+/// Returns whether the error says that a value is too large. The server has no code for that.
 fn is_too_large(error: &RedisError) -> bool {
     let said = ["invalid bulk length", "proto-max-bulk-len", "bit offset is not an integer or out of range"];
     error.detail().is_some_and(|detail| said.iter().any(|said| detail.contains(said)))

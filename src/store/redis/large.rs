@@ -41,11 +41,14 @@ const LIFE: u64 = 10_000;
 pub(super) struct Ending<'a> {
     pub(super) runner: [u8; 16],
     pub(super) owner: [u8; 16],
+    /// `1` if the lease must have lapsed: the end on behalf of another claimant.
     pub(super) lapsed: &'static [u8],
     pub(super) flag: &'a [u8],
     pub(super) times: [u8; 20],
+    /// The answer.
     pub(super) payload: &'a [u8],
     pub(super) span: &'a [u8],
+    /// The channel on which the end is published.
     pub(super) channel: &'a [u8],
 }
 

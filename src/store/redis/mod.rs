@@ -108,9 +108,13 @@ pub struct RedisStore {
     space: Space,
 }
 
+/// What all handles of a store share.
 struct Shared {
+    /// How commands reach the server.
     line: Line,
+    /// Who waits for which record.
     waiting: Waiting,
+    /// The address, for `Debug`; it has neither user nor password.
     address: Box<str>,
 }
 
@@ -140,6 +144,7 @@ impl RedisStore {
         Self { shared: Arc::clone(&self.shared), space: self.space.within(name) }
     }
 
+    /// Returns how commands reach the server.
     fn line(&self) -> &Line {
         &self.shared.line
     }

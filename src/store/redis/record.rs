@@ -45,16 +45,21 @@ pub(super) const HEAD: usize = 107;
 pub(super) const OWNED: usize = 18;
 /// The places of the parts, counted from 0; the scripts count from 1.
 const ATTEMPT: usize = 18;
+/// The length of what a takeover compares: version, state, claimant, attempt.
 const SEEN: usize = 22;
 const FLAGS: usize = 23;
+/// The byte with a bit for each part behind the payload.
 const PARTS: usize = 24;
 const SCHEME: usize = 25;
 const DIGEST: usize = 26;
 const CALLER: usize = 58;
 const SECRET: usize = 75;
+/// Eight bytes: when the record began.
 const CREATED: usize = 79;
 const LEASE: usize = 87;
+/// Eight bytes: the life of the record from its last change.
 const SPAN: usize = 95;
+/// Four bytes: the length of the payload.
 const LENGTH: usize = 103;
 
 /// The flags, in the byte at `FLAGS`.
@@ -88,7 +93,9 @@ pub(super) struct Stored {
     state: State,
     /// The place of the payload.
     payload: Range<usize>,
+    /// What a token is bound to.
     pub(super) binding: Option<Binding>,
+    /// The first claim of the operation.
     origin: Origin,
     trace: Option<TraceContext>,
     /// What the claim brought for reconciliation.
@@ -141,6 +148,7 @@ impl Stored {
         self.u64(SPAN).saturating_sub(self.left)
     }
 
+    /// Returns whether its life was over when it was read.
     pub(super) fn has_expired(&self) -> bool {
         self.left == 0
     }
@@ -178,14 +186,17 @@ impl Stored {
         }
     }
 
+    /// Reads the attempt.
     fn attempt(&self) -> u32 {
         u32::from_be_bytes(array(&self.bytes, ATTEMPT).unwrap_or_default())
     }
 
+    /// Reads the claimant.
     fn claimant(&self) -> Claimant {
         Claimant::from_bytes(array(&self.bytes, 2).unwrap_or_default())
     }
 
+    /// Reads the fingerprint.
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint::from_parts(self.bytes[SCHEME], array(&self.bytes, DIGEST).unwrap_or_default())
     }
@@ -195,6 +206,7 @@ impl Stored {
         u64::from_be_bytes(array(&self.bytes, at).unwrap_or_default())
     }
 
+    /// Returns whether a flag is set.
     fn has(&self, flag: u8) -> bool {
         self.bytes[FLAGS] & flag != 0
     }
@@ -232,6 +244,7 @@ pub(super) fn glance(head: &[u8], left: i64) -> Option<(State, bool)> {
     (!stored.has_expired()).then_some((stored.state, stored.state == State::Running && lapsed))
 }
 
+/// Returns the byte of a state.
 fn code(state: State) -> u8 {
     match state {
         State::Issued => 0,
@@ -241,6 +254,7 @@ fn code(state: State) -> u8 {
     }
 }
 
+/// Returns `N` bytes at a place; `None` if the record is shorter.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }

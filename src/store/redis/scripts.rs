@@ -16,6 +16,7 @@ use super::{
 pub(super) struct Script {
     /// The prelude and the script.
     text: &'static str,
+    /// The digest by which the server knows the script, computed once.
     digest: LazyLock<String>,
 }
 

@@ -41,7 +41,9 @@ const REPLICA: Duration = Duration::from_secs(1);
 /// The time limits.
 #[derive(Clone, Copy)]
 pub(in crate::store::redis) struct Limits {
+    /// How long it may take to open a connection.
     pub(in crate::store::redis) connect: Duration,
+    /// How long the answer to a command may take.
     pub(in crate::store::redis) command: Duration,
 }
 
@@ -72,6 +74,7 @@ pub(in crate::store::redis) struct Link {
     heard: Heard,
 }
 
+/// A connection that is in use.
 #[derive(Clone)]
 pub(in crate::store::redis) struct Live {
     pub(in crate::store::redis) connection: MultiplexedConnection,
@@ -84,6 +87,7 @@ pub(in crate::store::redis) struct Live {
 }
 
 impl Link {
+    /// Creates a link without a connection; the first command opens one.
     pub(in crate::store::redis) fn new(source: Source, limits: Limits) -> Self {
         Self {
             source,

@@ -16,6 +16,7 @@ use super::{line::hearing, tls::Certificates};
 pub(in crate::store::redis) struct Watched(Vec<Mutex<SentinelClient>>);
 
 impl Watched {
+    /// Creates it with clients that all ask the same sentinels.
     pub(in crate::store::redis) fn new(clients: impl IntoIterator<Item = SentinelClient>) -> Self {
         Self(clients.into_iter().map(Mutex::new).collect())
     }
@@ -42,6 +43,7 @@ pub(in crate::store::redis) struct Url<'a> {
 }
 
 impl<'a> Url<'a> {
+    /// Reads a URL; `None` if its scheme is not one of sentinels.
     pub(in crate::store::redis) fn read(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("-sentinel://")?;
         let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));

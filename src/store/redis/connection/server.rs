@@ -15,6 +15,7 @@ use crate::{
 
 use super::line::{Line, Node};
 
+/// The oldest version that has `SET NX GET` and `PEXPIRETIME`.
 const OLDEST: (u32, u32) = (7, 0);
 
 /// How often a server is checked for settings with which it may lose records.
@@ -26,6 +27,7 @@ struct Server {
     version: Option<(u32, u32)>,
     cluster: bool,
     replica: bool,
+    /// The eviction policy.
     policy: Option<String>,
     /// It accepts no writes while too few replicas follow.
     guarded: bool,
@@ -123,6 +125,7 @@ impl Concerns {
 }
 
 impl Server {
+    /// Reads the answer to `INFO`. A field that is missing counts as unset.
     fn read(info: &str) -> Self {
         let field = |name| info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'));
         let version = field("redis_version").and_then(|version| {

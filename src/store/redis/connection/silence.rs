@@ -98,8 +98,11 @@ impl Answers {
 struct ClaimRequest<'a, F: Fn()> {
     answers: &'a Answers,
     suspect: F,
+    /// How many answers there were when the command was sent.
     before: u64,
+    /// When it was sent.
     sent: Instant,
+    /// Its answer has arrived, so its drop proves nothing.
     answered: bool,
 }
 

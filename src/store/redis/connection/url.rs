@@ -5,6 +5,7 @@ use crate::value::{StoreError, StoreErrorKind};
 /// The features that a URL may need.
 #[derive(Clone, Copy)]
 struct Features {
+    /// `redis-tls`.
     tls: bool,
     cluster: bool,
     sentinel: bool,
@@ -22,6 +23,7 @@ impl Features {
     const CLUSTER: Self = Self { cluster: true, ..Self::NONE };
     const SENTINEL: Self = Self { sentinel: true, ..Self::NONE };
 
+    /// Adds TLS.
     const fn and_tls(self) -> Self {
         Self { tls: true, ..self }
     }
@@ -58,6 +60,7 @@ pub(in crate::store::redis) fn check(url: &str) -> Result<(), StoreError> {
     check_with(url, Features::OURS)
 }
 
+/// Checks a URL against the features that are there.
 fn check_with(url: &str, there: Features) -> Result<(), StoreError> {
     let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
     let scheme = match url.split_once("://") {

@@ -19,10 +19,12 @@ pub(in crate::store::redis) struct NewRecord {
     pub(in crate::store::redis) rare: Vec<u8>,
     /// How long it lives, in milliseconds.
     pub(in crate::store::redis) span: u64,
+    /// Whether the record is a token's, so that its first expiry precedes the parts.
     token: bool,
 }
 
 impl NewRecord {
+    /// Creates the record of an issued token.
     pub(in crate::store::redis) fn issued(issue: &Issue) -> Self {
         let parts = Parts { binding: Some(issue.binding.clone()), ..Parts::default() };
         let mut front = front(State::Issued, Claimant::from_bytes([0; 16]), 0, 0, parts.bits());
@@ -72,6 +74,7 @@ pub(in crate::store::redis) fn times(lease: u64, span: u64, length: u32) -> [u8;
     times
 }
 
+/// Returns milliseconds, at most four thousand years.
 pub(in crate::store::redis) fn millis(duration: Duration) -> u64 {
     value::millis(duration).min(FOREVER)
 }

@@ -8,6 +8,7 @@ use crate::{
     value::{Binding, Caller, Origin, SecretNumber, TraceContext},
 };
 
+/// The bits of the parts, in the order in which they stand.
 const TOKEN: u8 = 1;
 const ORIGIN: u8 = 1 << 1;
 const TRACE: u8 = 1 << 2;
@@ -19,9 +20,12 @@ const NO_PRINCIPAL: u32 = u32::MAX;
 /// What only few records have, and what therefore follows the payload.
 #[derive(Default)]
 pub(super) struct Parts<'a> {
+    /// Purpose and principal of a token.
     pub(super) binding: Option<Binding>,
+    /// The first claim, if it is another than the last one.
     pub(super) origin: Option<Origin>,
     pub(super) trace: Option<TraceContext>,
+    /// What the claim brought for reconciliation.
     pub(super) note: &'a [u8],
 }
 

@@ -30,8 +30,11 @@ pub(super) struct Place {
     room: Arc<Room>,
     name: Vec<u8>,
     holder: Claimant,
+    /// What the watching task has found.
     known: watch::Receiver<Known>,
+    /// Notified by a message about the record.
     heard: Arc<Notify>,
+    /// The watching task, which ends with the last waiter.
     watcher: AbortHandle,
 }
 
@@ -45,6 +48,7 @@ impl Place {
         }
     }
 
+    /// Returns whether the task still watches.
     fn is_watched(&self) -> bool {
         matches!(*self.known.borrow(), Known::Runs)
     }
@@ -69,6 +73,7 @@ impl Drop for Place {
 pub(super) struct Room(Mutex<HashMap<Vec<u8>, Vec<Weak<Place>>>>);
 
 impl Room {
+    /// Locks the map. It is held for one operation.
     fn places(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Vec<Weak<Place>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,6 +102,7 @@ impl Room {
         place
     }
 
+    /// Hands a message to the waiters of its record, or wakes all after a disconnection.
     pub(super) fn hear(&self, heard: &PushInfo) {
         let places = match (&heard.kind, &*heard.data) {
             (PushKind::Message | PushKind::SMessage, [_, Value::BulkString(name)]) => self.of(name),

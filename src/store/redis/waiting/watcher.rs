@@ -52,6 +52,7 @@ impl RedisStore {
         }
     }
 
+    /// Watches a claim until it has ended or cannot be read, and publishes that.
     async fn watch(self, name: Vec<u8>, holder: Claimant, known: watch::Sender<Known>, heard: Arc<Notify>) {
         let channel = self.channel(&name);
         loop {

@@ -105,6 +105,7 @@ fn master(range: &Value) -> Option<Node> {
     Some((String::from_utf8(host.clone()).ok()?, u16::try_from(*port).ok()?))
 }
 
+/// Returns the route to one server.
 fn at((host, port): &Node) -> SingleNodeRoutingInfo {
     SingleNodeRoutingInfo::ByAddress { host: host.clone(), port: *port }
 }
@@ -117,6 +118,7 @@ fn settled<T>(answer: Result<T, CommandError>) -> Result<T, CommandError> {
     })
 }
 
+/// Returns whether the error says that the key is, or goes, elsewhere.
 fn is_moving(error: &RedisError) -> bool {
     matches!(error.code(), Some("MOVED" | "ASK" | "TRYAGAIN"))
 }

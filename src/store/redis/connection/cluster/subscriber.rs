@@ -31,7 +31,9 @@ pub(in crate::store::redis) struct Subscriber {
 /// Connections, and the channels that were subscribed to on them.
 #[derive(Clone)]
 struct Heard {
+    /// The connections, which receive messages.
     connection: ClusterConnection,
+    /// The channels that are subscribed to.
     channels: Arc<Mutex<HashSet<Vec<u8>>>>,
 }
 
@@ -42,6 +44,7 @@ impl Heard {
 }
 
 impl Subscriber {
+    /// Creates it without a connection. `hear` receives the messages.
     pub(in crate::store::redis) fn new(
         client: ClusterClient,
         limits: Limits,

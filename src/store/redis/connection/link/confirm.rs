@@ -25,6 +25,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// The time at which a server that sentinels monitor was last known to be the master.
 pub(in crate::store::redis) struct Heard {
+    /// The origin of `last`, which is an atomic number.
     began: Instant,
     /// Milliseconds after `began`.
     last: AtomicU64,
@@ -33,6 +34,7 @@ pub(in crate::store::redis) struct Heard {
 }
 
 impl Heard {
+    /// Creates it for a server that has not answered yet.
     pub(in crate::store::redis) fn never() -> Self {
         Self { began: Instant::now(), last: AtomicU64::new(0), asking: Mutex::new(()) }
     }

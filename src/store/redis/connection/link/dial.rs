@@ -25,6 +25,7 @@ use crate::{
 
 /// The pause after a first failed try to connect; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(25);
+/// The longest pause between two tries.
 pub(in crate::store::redis) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// After this long, another attempt begins in parallel with one that has not ended: that one may never end, although
@@ -163,6 +164,7 @@ impl Link {
     }
 }
 
+/// Returns the error of a try that took too long.
 fn late() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }

@@ -53,6 +53,7 @@ impl Source {
     }
 }
 
+/// Opens a connection with a client.
 async fn connect(
     client: &Client,
     config: &AsyncConnectionConfig,
@@ -60,6 +61,7 @@ async fn connect(
     Ok((client.get_multiplexed_async_connection_with_config(config).await?, address(client)))
 }
 
+/// Returns the address of a client's server.
 fn address(client: &Client) -> Arc<str> {
     client.get_connection_info().addr().to_string().into()
 }

@@ -5,6 +5,7 @@ use redis::{ConnectionAddr, ConnectionInfo, RedisError};
 
 use crate::value::StoreError;
 
+/// No certificates. Its methods have the names of those with the feature.
 pub(in crate::store::redis) struct Certificates;
 
 impl Certificates {

@@ -111,6 +111,7 @@ fn choose_cryptography() {
     }
 }
 
+/// Returns whether the text has at least one certificate in PEM, and only valid ones.
 fn are_certificates(pem: &[u8]) -> bool {
     let mut any = false;
     CertificateDer::pem_slice_iter(pem).all(|certificate| {
