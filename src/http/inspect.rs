@@ -1,5 +1,8 @@
 //! Signs of a mistake in the set-up, seen in the answers of one request: a 401 or a timeout from inside the layer, an
 //! answer that no duplicate can get, a `HEAD` that the layer cannot protect. Each leads to one warning for each route.
+//!
+//! None of this changes a response. It looks at the status, at what becomes of the record and at the layer's settings,
+//! and is skipped for an answer that broke.
 
 use http::{Method, StatusCode, request, response::Parts};
 

@@ -30,6 +30,22 @@
 //!
 //! Nothing in this room is locked. `Exchange` is immutable and shared by an `Arc`; the only shared state is `Warned`,
 //! an array of atomics.
+//!
+//! # The values between the steps
+//!
+//! | type | where | what it is |
+//! | --- | --- | --- |
+//! | `Exchange` | here | the settings of a layer, and its engine |
+//! | `PartialIdentity` | `begin` | caller, scope and key, as far as the head has them |
+//! | `ClaimRequest` | `begin` | the complete key, and the claim that is sent to the store |
+//! | `Stop` | `settings/verify` | why a request is answered before its claim |
+//! | `Admission` | `engine` | whether the request may run, and if not, why |
+//! | `Run` | `engine` | a granted claim; it renews the lease and is consumed by its end |
+//! | `Fate` | `answer` | what becomes of the record: settled, replaced, released, undone |
+//! | `Ending` | `engine` | how the end went: recorded, not recorded, lost, rolled back, unknown |
+//! | `OfRecord` | `record/recorded` | headers that the answer gets once it is recorded |
+//!
+//! A new step takes what it needs from `Exchange` and hands on a value of its own; it does not write into the settings.
 
 mod answer;
 #[cfg(feature = "axum")]

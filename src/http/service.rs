@@ -6,6 +6,9 @@
 //!
 //! `poll_ready` delegates to the inner service. `call` uses the instance that was polled ready (`take_ready`) and
 //! leaves a clone in its place, as the documentation of `tower::Service` demands.
+//!
+//! The inner service is called exactly once for each instance that was polled ready: directly on the way *pass*, by the
+//! future on the others. Tests of readiness use a mock that panics if it is called unready.
 
 use std::{
     mem,

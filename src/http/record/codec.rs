@@ -9,6 +9,10 @@
 //!
 //! Counts and lengths are numbers of seven bits a byte. A reader accepts any bytes: what does not fit is `None`, never
 //! a panic and never an allocation that the bytes do not justify, since the store may hand back anything.
+//!
+//! A new version has to be readable by the processes that will read it: during a deploy old and new processes share the
+//! store. So first a release that reads the new version, then one that writes it; until then an old process answers a
+//! new payload with `response-not-retained`.
 
 use std::{mem, ops::Range};
 

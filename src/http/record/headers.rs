@@ -3,6 +3,10 @@
 //! Three groups are left out. Fields of the message, which a server makes anew (hop-by-hop, framing, date). Fields of
 //! one exchange or one client: a replayed cookie would put another client into the first one's session. And fields that
 //! `Connection` names. `keep_header` and `exclude_header` change the second group only.
+//!
+//! A challenge of a 401 or 407 is kept although it belongs to the exchange: without it the replayed answer would be
+//! malformed. Only schemes whose challenge is the same for everybody are kept; a nonce or a connection-bound scheme is
+//! not.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,

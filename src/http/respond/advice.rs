@@ -2,6 +2,10 @@
 //!
 //! `Warned` is an open-addressing table of hashes in atomics. It is read for every request without credentials, so it
 //! has no lock. A lost race emits a warning twice, and a full table emits none; both are harmless.
+//!
+//! A warning belongs here if one request proves, or nearly proves, a mistake in the set-up. It names the route, what
+//! was seen and the remedy, and how to confirm that it is meant. A warning about a single request belongs into an
+//! event.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -3,6 +3,15 @@
 //! Every refusal goes through `refusal`, so that each is reported as an event, carries `Retry-After` if it is
 //! temporary, and can be rendered by the application. Every replay goes through `replay`, which adds the mark and
 //! removes what the layer excludes today.
+//!
+//! | `on_duplicate` | an answer was kept | a tombstone |
+//! | --- | --- | --- |
+//! | replay | the answer, marked | 409 `response-not-retained` |
+//! | reject | 409 `duplicate-request`, or `token-used` | the same |
+//! | respond | the application's own; a kept failure is replayed | the application's own |
+//! | pass through | the handler answers (`run`); a kept failure without an answer is refused | the handler answers |
+//!
+//! A payload that this process cannot read is treated as one that was not retained, never as a success.
 
 use std::time::Duration;
 

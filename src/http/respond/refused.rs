@@ -1,4 +1,7 @@
 //! The argument of the closure that renders refusals.
+//!
+//! It borrows from the request and cannot be kept. `document` is the layer's own response, so that a renderer may
+//! handle some refusals and leave the rest as they are.
 
 use std::fmt;
 

@@ -2,6 +2,9 @@
 //!
 //! The times are those of this process's clock, for information only. No decision about a record depends on them:
 //! expiry is the store's, by the store's clock.
+//!
+//! The date is formatted here, in the one form that HTTP permits for sending, so that no crate for dates is needed. It
+//! is formatted only if the layer sends one of the two fields.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

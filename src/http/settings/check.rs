@@ -2,6 +2,14 @@
 //!
 //! A setting that is wrong in the source is a mistake of the programmer, so it panics at start-up, at the place of the
 //! call (`track_caller`), and says which calls exclude each other.
+//!
+//! | setting | excludes | since |
+//! | --- | --- | --- |
+//! | tokens | a principal by an extractor | the extractor would run after the token was looked up |
+//! | `fail_open` | at most once | an unprotected run could be a second one |
+//! | a key from the content | a layer without scope, credentials and `unscoped` | two callers with one content would be one operation |
+//! | `stream_body` | a key, scope or fingerprint in the body, `verify`, `keep_request` | they need the whole body |
+//! | `multipart_prefix` | `verify`, `keep_request` | the same |
 
 use crate::http::{Exchange, FailOpen, Scoping};
 

@@ -1,5 +1,8 @@
 //! Routes and requests that a layer leaves out. They are looked up before the key, so that a route with settings of its
 //! own can be excluded from the layer around the router.
+//!
+//! A request that is left out is not verified either, and reaches the handler unprotected. The documentation of
+//! `IdempotencyLayer::verify` says so.
 
 use std::{fmt, sync::Arc};
 

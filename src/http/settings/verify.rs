@@ -1,4 +1,8 @@
 //! A step of the application's before the claim: is this request from whom it says it is?
+//!
+//! It runs after the whole body is there and before the key is derived from it, so that a forged request neither claims
+//! an identifier nor learns whether it was used. A layer that is disabled still verifies; what `exceptions` leave out
+//! is not verified.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 

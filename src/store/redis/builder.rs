@@ -1,5 +1,11 @@
 //! Connecting. Every way ends in `finish`, which checks the servers (`connection/server`) and begins to watch their
 //! settings.
+//!
+//! | how | what is behind it |
+//! | --- | --- |
+//! | `connect(url)` | by the scheme: one server, a cluster, or the master that sentinels name |
+//! | `connect_client`, `connect_cluster`, `connect_sentinels` | the same with a client of the application's |
+//! | `with_connection` | a connection of the application's, which it maintains itself; without messages |
 
 use std::{fmt, sync::Arc, time::Duration};
 

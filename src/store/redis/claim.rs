@@ -9,6 +9,17 @@
 //! script: between two commands the record could be settled, and would seem to have lapsed.
 //!
 //! A server that refuses writes still answers duplicates: the record is read, and only a grant is refused.
+//!
+//! | what is found | what follows |
+//! | --- | --- |
+//! | nothing | granted |
+//! | settled, another content, another caller | the answer, from the same command |
+//! | running | read again with its times; then running, or a takeover |
+//! | issued, released | a takeover, which compares state, claimant and attempt |
+//! | a later version | incompatible |
+//! | something else | an error of the kind *corrupt* |
+//!
+//! A claim that must find an issued record (a token) never sends `SET`, since that would create one.
 
 use redis::{Cmd, Value};
 

@@ -3,6 +3,19 @@
 //! Three things are kept apart: whether the command was sent, since only one that was may have taken effect; whether
 //! the server said that it did nothing, since then nobody has to release a claim; and whether another try may succeed.
 //! The texts name neither hosts nor keys; the driver's error is kept as the source.
+//!
+//! | error | kind | may have taken effect |
+//! | --- | --- | --- |
+//! | no connection in time, or refused | unavailable | no |
+//! | no answer in time | timeout | yes |
+//! | the connection broke | unavailable | yes |
+//! | out of memory | full | no |
+//! | a replica, too few replicas, a disk that fails | unavailable | no |
+//! | a missing permission, a wrong password, a cluster without the feature | misconfigured | no |
+//! | a value that is larger than the server takes | too large | no |
+//! | an answer of another type, a string that is not a record | corrupt | no, or as the command says |
+//!
+//! After a first try that may have taken effect, the error of a second try is never *without effect* (`FailedAgain`).
 
 use std::error::Error;
 

@@ -3,6 +3,9 @@
 //! The script answers 1 (done), 2 (done before), nothing (no record) or the record, from which the caller learns why it
 //! was refused. An operator's settlement is the same script with another claimant: the one that was seen, whose lease
 //! must have lapsed.
+//!
+//! The span of the record is set anew by each of them, together with the expiry of Redis, so that the age of the last
+//! change stays right. A retention of zero removes the record in the same script.
 
 use redis::Value;
 

@@ -6,6 +6,12 @@
 //! its tag; it expires after ten seconds, in case the script never arrives.
 //!
 //! If something prevents this (a permission, a slot that moves), the answer is settled by the ordinary script.
+//!
+//! | the script answers | meaning |
+//! | --- | --- |
+//! | 1, 2, a record, nothing | as `settle.lua` |
+//! | 3 | there is no draft: settle by the ordinary script |
+//! | a string | it has to follow the payload; send the draft again with it |
 
 use redis::{Pipeline, Value};
 

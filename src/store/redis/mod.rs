@@ -44,6 +44,23 @@
 //! Nothing is locked across an await except two asynchronous mutexes: the one of a connection that is being opened
 //! (`link/dial`), and the one of the subscriptions (`waiting`). Both are held by a task or a call that ends within a
 //! bounded time.
+//!
+//! # What a verb sends
+//!
+//! | verb | command | round trips |
+//! | --- | --- | --- |
+//! | issue | `SET NX` | 1 |
+//! | claim, free key | `SET NX GET` | 1 |
+//! | claim, settled | `SET NX GET`, which fails and returns the record | 1 |
+//! | claim, running | the same, then `read.lua` for the times | 2 |
+//! | claim, released or issued | the read, then `takeover.lua` | 2 |
+//! | claim, lapsed | the same, then `read.lua`, `takeover.lua` | 3 |
+//! | renew, release | one script each | 1 |
+//! | settle | `settle.lua`; from 2 KiB on a draft and `settle_draft.lua` in one batch | 1 |
+//! | changed | `watch.lua`, then a message | 1, and a look now and then |
+//! | inspect | `read.lua` | 1 |
+//! | forget | `forget.lua` | 1 |
+//! | list, stats | `SCAN` and a batch or two of reads, up to sixteen times a page | 2 or 3 each time |
 
 mod admin;
 mod builder;

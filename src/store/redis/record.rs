@@ -3,6 +3,9 @@
 //! Anything may be in the server: `Stored::read` accepts every string and distinguishes a record of a later version
 //! (`Newer`) from one that is damaged (`Torn`). The times of a record count from its last change, whose age is the span
 //! less what `PTTL` says.
+//!
+//! A change of the layout needs a new version: the scripts compare the first byte, so an old process neither changes
+//! nor takes over a record of a new one, and answers it with 409 `record-incompatible`.
 
 mod draft;
 mod parts;

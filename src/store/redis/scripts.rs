@@ -2,6 +2,9 @@
 //!
 //! Each is sent by its digest, and with its text only if the server does not know it (after a restart or a failover).
 //! The prelude is compiled into each of them, so there is no library to install and no version to agree on.
+//!
+//! A script sees one record and no other key, except for the draft of a large answer, which is in the same slot. So
+//! every script runs on a cluster as it does on one server.
 
 use std::sync::LazyLock;
 

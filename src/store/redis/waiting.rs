@@ -5,6 +5,15 @@
 //!
 //! A message may be lost, and the channel may not be permitted. So the record is also read once a second, or four times
 //! a second without messages. However many requests wait, one task reads.
+//!
+//! # From the wait to the wake
+//!
+//! 1. `changed` registers in the room. The first waiter of a claim spawns its watcher.
+//! 2. The watcher subscribes to the channel of the namespace, unless that was done on this connection before.
+//! 3. It marks the record by `watch.lua`, which also says whether the claim still runs.
+//! 4. Whatever ends the claim sees the mark and publishes the record's name.
+//! 5. The message reaches every process that has subscribed; each looks the name up in its room and wakes its watcher.
+//! 6. The watcher reads the record again and wakes the waiters if the claim has ended.
 
 mod room;
 mod watcher;

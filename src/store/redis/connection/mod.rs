@@ -6,6 +6,20 @@
 //! - `silence`: notices a connection on which nothing is answered.
 //! - `sentinel`, `cluster`, `tls`, `url`: what the names say. `slot`: the arithmetic of cluster slots.
 //! - `server`: checks a server when the store connects, and its settings every ten seconds.
+//!
+//! # What goes wrong, and who notices
+//!
+//! | what happens | noticed by | then |
+//! | --- | --- | --- |
+//! | the connection breaks | the command's error, or a push message | `link` opens another; `line` sends the command again |
+//! | nothing is answered | `silence`, after a quarter of a second | another connection is opened beside it, and takes over if it stays silent |
+//! | the server restarts | a refused connection | `dial` tries again, with pauses up to half a second |
+//! | the master is replaced | `READONLY`, or `confirm` after a second of silence | `link` gives the connection up and asks the source anew |
+//! | a slot moves | `MOVED`, `ASK`, `TRYAGAIN` | the driver follows; a batch is sent command by command |
+//! | a server of the cluster hangs | `silence`, for its part of the slots | `cluster/driver` connects anew |
+//!
+//! A caller sees none of this as long as it ends within the command timeout. After that the error says whether the
+//! command may have taken effect, which decides whether its claim has to be released.
 
 #[cfg(feature = "redis-cluster")]
 mod cluster;

@@ -1,4 +1,7 @@
 //! The master behind Redis Sentinel: its URL, and the question which server it is.
+//!
+//! The answer of a sentinel is used only if the server itself says that it is a master, since sentinels may lag behind
+//! a failover.
 
 use redis::{
     Client, IntoConnectionInfo, RedisError, TlsMode,

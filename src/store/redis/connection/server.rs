@@ -2,6 +2,9 @@
 //!
 //! An old server, or one of a cluster behind a plain URL, is refused when the store connects. Settings that lose
 //! records (eviction, a master without `min-replicas-to-write`) are warned of, then and when they change.
+//!
+//! A replica is only warned of: it may be meant, for replays. A server that does not permit `INFO` is used without a
+//! check.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,7 @@
 //! Messages on a cluster. They are sharded: a message reaches the server of its slot only.
+//!
+//! The lock is held while the connections are opened, and not while a channel is subscribed to: a server that hangs
+//! keeps only the waiters of its own slots from their messages, and those read their records instead.
 
 use std::{
     collections::HashSet,
