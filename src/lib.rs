@@ -105,8 +105,8 @@
 //!
 //! # The source
 //!
-//! The [glossary](guide::glossary) defines the terms. The repository has a map of the source, [ARCHITECTURE.md], and the
-//! rules for changes, [CONTRIBUTING.md].
+//! The [glossary](guide::glossary) defines the terms. The repository has a map of the source, [ARCHITECTURE.md], and
+//! the rules for changes, [CONTRIBUTING.md].
 //!
 //! [ARCHITECTURE.md]: https://github.com/tower-idempotency/tower-idempotency/blob/main/ARCHITECTURE.md
 //! [CONTRIBUTING.md]: https://github.com/tower-idempotency/tower-idempotency/blob/main/CONTRIBUTING.md

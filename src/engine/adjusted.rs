@@ -2,7 +2,8 @@
 
 use std::panic::Location;
 
-/// The place in the source that last changed a part of a policy, for a warning if a later call replaces the whole policy.
+/// The place in the source that last changed a part of a policy, for a warning if a later call replaces the whole
+/// policy.
 ///
 /// A clone is a new base without such a place: a call that gives it another policy is deliberate.
 #[derive(Debug, Default)]

@@ -49,8 +49,8 @@ pub(crate) enum Admission<'a> {
 }
 
 impl From<Claimed> for Admission<'_> {
-    /// Converts the answer to a claim that was not granted. A grant that arrives here belongs to a copy of the claim that
-    /// nobody waits for, so its outcome is unknown.
+    /// Converts the answer to a claim that was not granted. A grant that arrives here belongs to a copy of the claim
+    /// that nobody waits for, so its outcome is unknown.
     fn from(claimed: Claimed) -> Self {
         match claimed {
             Claimed::Running { left, .. } => Self::Running(left),
@@ -84,8 +84,8 @@ impl Engine {
     ///
     /// # Cancellation
     ///
-    /// If the future is dropped while the claim is on its way, the claim is released in the background. If it is dropped
-    /// while it waits, nothing is left behind.
+    /// If the future is dropped while the claim is on its way, the claim is released in the background. If it is
+    /// dropped while it waits, nothing is left behind.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(crate) fn admit<'a>(&'a self, ask: Ask<'a>) -> impl Future<Output = Admission<'a>> {
         async move {
@@ -155,8 +155,8 @@ impl Engine {
         }
     }
 
-    /// Refuses a grant that is read after its lease has lapsed: this process stood still, and another one may have taken
-    /// over by now.
+    /// Refuses a grant that is read after its lease has lapsed: this process stood still, and another one may have
+    /// taken over by now.
     pub(super) fn granted_too_late(&self, key: &RecordKey, running: Option<Duration>) -> Admission<'_> {
         let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });

@@ -49,8 +49,8 @@ impl Drop for PendingClaim<'_> {
     }
 }
 
-/// Sends the release until the store has done it, or for one lease after the store last failed: the claim may still be on
-/// its way when the first release is refused, and a store that is away may come back.
+/// Sends the release until the store has done it, or for one lease after the store last failed: the claim may still be
+/// on its way when the first release is refused, and a store that is away may come back.
 async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
     let mut since = Instant::now();
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));

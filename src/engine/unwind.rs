@@ -13,8 +13,8 @@ use pin_project_lite::pin_project;
 pin_project! {
     /// A future whose panics are values.
     ///
-    /// The `AssertUnwindSafe` is sound: after a panic the future is not polled again, and the code that catches the panic
-    /// ends the claim and resumes the panic.
+    /// The `AssertUnwindSafe` is sound: after a panic the future is not polled again, and the code that catches the
+    /// panic ends the claim and resumes the panic.
     pub(crate) struct CatchUnwind<F> {
         #[pin]
         future: F,

@@ -29,7 +29,8 @@ pub(crate) enum Stage {
 
 /// The state of one run, shared by its future, its heartbeat, its handler and its guard.
 ///
-/// Everything in it is atomic or behind a lock that is held for one assignment, so no lock is ever held across an await.
+/// Everything in it is atomic or behind a lock that is held for one assignment, so no lock is ever held across an
+/// await.
 #[derive(Debug)]
 pub(crate) struct Work {
     /// The `Stage`, as its number.

@@ -288,8 +288,8 @@ impl ScopeExtractor {
         Self { source, optional: false }
     }
 
-    /// Allows the scope to be missing. Requests without one are distinguished by their [credentials](crate::credential),
-    /// as on a layer without a scope.
+    /// Allows the scope to be missing. Requests without one are distinguished by their
+    /// [credentials](crate::credential), as on a layer without a scope.
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }

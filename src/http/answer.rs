@@ -63,6 +63,11 @@ pub(super) struct Asking<'a> {
 
 impl Exchange {
     /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
+    ///
+    /// The head may change: the mark of a replay that the handler passed on is removed.
+    ///
+    /// If the body exceeds the limit, or takes longer than `stream_after`, what was read is put in front of the rest,
+    /// and the client receives it as a stream after the record is a tombstone.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(super) fn collect_response<B>(
         &self,
@@ -119,7 +124,8 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be kept.
+    /// Returns whether the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be
+    /// kept.
     fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: HandlerDirectives) -> bool {
         // The `Content-Length` of a 304 is that of a body that it does not send.
         let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
@@ -132,6 +138,12 @@ impl Exchange {
     }
 
     /// `body` is `None` if it is not whole, or not held.
+    ///
+    /// In this order: what the handler has directed, then the policy, then the status. An answer that is not kept and
+    /// says that nothing began (401, 407, 429) undoes the attempt, unless the handler has said that something began.
+    ///
+    /// The retention of a signed token's record is that of the token, whatever else is said: the token must not become
+    /// usable again.
     fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: HandlerDirectives, asked: &ClaimRequest) -> Fate {
         let answer = Answer {
             status: parts.status,
@@ -158,8 +170,8 @@ impl Exchange {
         self.memory(token).unwrap_or(retention)
     }
 
-    /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is about
-    /// to send the same request with credentials.
+    /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is
+    /// about to send the same request with credentials.
     fn is_of_nobody(&self, status: StatusCode, asked: &ClaimRequest) -> bool {
         matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED)
             && matches!(self.scoping, Scoping::Credentials(_))
@@ -168,6 +180,9 @@ impl Exchange {
 
     /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
     /// duplicates get an answer of the application's own, which is one of success.
+    ///
+    /// An application that answers duplicates itself answers them with a success. So an answer that is not known to be
+    /// one is kept as a refusal, which a duplicate then receives.
     fn fate_unheld(
         &self,
         Asking { asked, head }: Asking<'_>,
@@ -188,6 +203,9 @@ impl Exchange {
     }
 
     /// A refusal as a kept answer.
+    ///
+    /// It is rendered now, by the application if it renders refusals, so that a replay sends what a refusal would have
+    /// been at this moment.
     pub(super) fn kept_refusal(
         &self,
         head: Option<&request::Parts>,
@@ -209,6 +227,9 @@ impl Exchange {
     }
 
     /// Keeps a failed answer with a new token, if that is wanted and there can be one; its own is spent by that.
+    ///
+    /// The new token is put into the answer only after the answer is recorded: if the record fails, the old token is
+    /// still the valid one.
     async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&PresentedToken>, fate: Fate) -> Fate {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
         let (Some(rule), Some(token)) = (rule, token) else { return fate };
@@ -230,7 +251,8 @@ impl Exchange {
         Fate::Replace(payload, retention, successor)
     }
 
-    /// Returns the kept failed answer of a token that was replaced, with the new token: a client that missed it gets it again.
+    /// Returns the kept failed answer of a token that was replaced, with the new token: a client that missed it gets it
+    /// again.
     pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&PresentedToken>) -> Option<KeptAnswer> {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
         let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;

@@ -100,6 +100,11 @@ impl Exchange {
 
     /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
     /// protect it; or it is refused before its body is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Returns a refusal if the key or the scope is missing or malformed, as far as the head shows it. `Ok(None)` means
+    /// that the layer does not protect the request.
     pub(crate) fn subject(&self, parts: &Parts) -> Result<Option<PartialIdentity>, Refusal> {
         let none = Bytes::new();
         let of_head = !self.key.needs_body();
@@ -155,6 +160,10 @@ impl Exchange {
     }
 
     /// The operation, and the claim for it, once the body is there. `None` if it has no key and needs none.
+    ///
+    /// # Errors
+    ///
+    /// Returns a refusal if the key, the scope or the fingerprint cannot be taken from the body.
     pub(super) fn claim(
         &self,
         parts: &Parts,
@@ -239,6 +248,8 @@ impl Exchange {
     }
 
     /// Returns the key of the operation, and the token that names it.
+    ///
+    /// For a token the name of the record is a digest of the token, so that a reader of the store cannot spend it.
     fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<Named, Refusal> {
         if let Some(rule) = &self.tokens {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
@@ -249,6 +260,9 @@ impl Exchange {
     }
 
     /// Returns the party whose bounds the request counts against.
+    ///
+    /// The order is that of what identifies a caller best: scope, principal of a token, credentials, and otherwise the
+    /// layer.
     fn party(&self, key: &RecordKey, caller: Caller, token: Option<&PresentedToken>) -> Party {
         if key.scope().is_some() {
             return Party::Scope;

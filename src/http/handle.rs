@@ -38,6 +38,10 @@ type Caught<T> = Result<T, Box<dyn Any + Send>>;
 
 impl Exchange {
     /// Runs the handler under its claim and ends the claim.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the handler panics, after the claim has been ended.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(super) fn handle<S, B, R>(
         self: &Arc<Self>,
@@ -121,13 +125,15 @@ impl Exchange {
 
     /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
     /// answer kept.
+    ///
+    /// Otherwise a handler that ignores the error of its body would have a success recorded for half a request.
     fn unless_broken(&self, fate: Fate, work: &Work) -> Fate {
         let fails = work.is_request_broken() && !self.keeps_failures() && work.wishes().retain.is_none();
         if fails { Fate::Release(None) } else { fate }
     }
 
-    /// Whether a run is recorded that failed without an answer. What a transaction has done is rolled back with its claim,
-    /// whatever the policy keeps.
+    /// Whether a run is recorded that failed without an answer. What a transaction has done is rolled back with its
+    /// claim, whatever the policy keeps.
     fn keeps_failures(&self) -> bool {
         self.policy.keeps_panics() && self.engine.transactions.is_none()
     }

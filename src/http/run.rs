@@ -105,6 +105,9 @@ impl Exchange {
     }
 
     /// Claims, and runs the handler or says why not.
+    ///
+    /// Everything after the claim happens here: the handler, a duplicate that passes through, a refusal, a request that
+    /// is let through since the store failed.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     fn go_on<S, B, R>(
         self: &Arc<Self>,
@@ -172,8 +175,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the duplicate of a request that ended like this reaches the handler. One that failed without an answer has
-    /// nothing that would tell the handler so.
+    /// Whether the duplicate of a request that ended like this reaches the handler. One that failed without an answer
+    /// has nothing that would tell the handler so.
     fn passes_duplicates(&self, payload: Option<&Bytes>) -> bool {
         matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) && !is_failure(payload)
     }
@@ -225,6 +228,10 @@ impl Exchange {
     }
 
     /// As much of the body as the claim needs, the claim, and whether the client may still be sending.
+    ///
+    /// Three ways, from the cheapest: the body streams and nothing of it is read; a prefix of it is read for a token;
+    /// all of it is read. The third component states whether the client may still be sending, so that a refusal drains
+    /// the rest first.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     fn take<B>(
         &self,
@@ -266,6 +273,11 @@ impl Exchange {
     }
 
     /// The whole request body, or why not.
+    ///
+    /// # Errors
+    ///
+    /// Returns a refusal if the body is longer than the limit, ends early, or stands still for too long. If it is too
+    /// long, it is drained first, unless the client waits for `100 Continue` and has sent nothing.
     pub(super) async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
     where
         B: Body<Data = Bytes>,

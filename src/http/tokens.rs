@@ -23,6 +23,8 @@ impl Exchange {
     /// Puts an issuer into the request, if the layer is one for tokens.
     ///
     /// `shown` is the token that the request has spent; a further token is for the same principal.
+    ///
+    /// The answer of a handler that has issued a token is marked `no-store` by the flag that is returned.
     pub(super) fn insert_issuer(
         self: &Arc<Self>,
         parts: &mut Parts,

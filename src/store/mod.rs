@@ -3,8 +3,8 @@
 //! [`Store`] is the interface that the layers use; [`StoreAdmin`] is for operators. A store knows nothing of HTTP: it
 //! keeps opaque bytes.
 //!
-//! The rules for an implementation are at [`Store`]. [`RecordSlot`] applies them, `docs/stores.md` is the guide to writing
-//! a store, and the feature `testing` has a suite that checks one.
+//! The rules for an implementation are at [`Store`]. [`RecordSlot`] applies them, `docs/stores.md` is the guide to
+//! writing a store, and the feature `testing` has a suite that checks one.
 
 mod admin;
 mod cached;

@@ -33,8 +33,8 @@ pub(crate) struct Issuer {
     pub(crate) signer: Option<Signer>,
 }
 
-/// A token of a request. Its form, signature, purpose and principal are right; only the store knows whether it was issued
-/// and not used.
+/// A token of a request. Its form, signature, purpose and principal are right; only the store knows whether it was
+/// issued and not used.
 pub(crate) struct PresentedToken {
     text: Box<str>,
     pub(crate) binding: Binding,
@@ -115,8 +115,8 @@ impl TokenRule {
         Ok((key, PresentedToken { text: text.into(), binding, signed }))
     }
 
-    /// Issues a new token in reply to one that is no longer valid, if the principal is known: by the signature of the expired
-    /// token, or by the request. Returns `None` if the store issues nothing.
+    /// Issues a new token in reply to one that is no longer valid, if the principal is known: by the signature of the
+    /// expired token, or by the request. Returns `None` if the store issues nothing.
     pub(crate) async fn fresh(&self, shown: &PresentedToken) -> Option<HeaderValue> {
         let known = shown.signed.is_some() || (shown.binding.principal.is_some() && is_well_formed(&shown.text));
         let Binding { purpose, principal, .. } = &shown.binding;
@@ -124,11 +124,11 @@ impl TokenRule {
         HeaderValue::from_maybe_shared(Bytes::from(token.text)).ok()
     }
 
-    /// Issues the token that replaces `shown`, and returns it with what has to be kept to derive it again; `None` if the store
-    /// does not take it now.
+    /// Issues the token that replaces `shown`, and returns it with what has to be kept to derive it again; `None` if
+    /// the store does not take it now.
     ///
-    /// It is derived from `shown`, so that the kept answer need not contain it: a reader of the store cannot spend it, and a
-    /// client that has `shown` may have its successor too.
+    /// It is derived from `shown`, so that the kept answer need not contain it: a reader of the store cannot spend it,
+    /// and a client that has `shown` may have its successor too.
     pub(crate) async fn successor(&self, shown: &PresentedToken) -> Option<(HeaderValue, HeaderValue)> {
         let expires = self.issuer.expiry();
         let text = self.issuer.text(&shown.binding, &shown.next(), expires);

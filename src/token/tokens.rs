@@ -67,9 +67,9 @@ impl Tokens {
     /// `keys` and the same store. The process that receives a token decides by its own clock, right before the claim,
     /// whether the token has expired. If that clock is set back, tokens expire as if it had not been, until the process
     /// ends. A spent token is remembered for the rest of its lifetime and the [clock skew](Self::clock_skew), whatever
-    /// [retention](crate::TokenLayer::retention) the layer has: with a shorter time it could be spent again, and a longer time
-    /// would be of no use. A used token receives 409 `token-used` for as long as it would have been valid, and 403
-    /// `token-invalid` after that.
+    /// [retention](crate::TokenLayer::retention) the layer has: with a shorter time it could be spent again, and a
+    /// longer time would be of no use. A used token receives 409 `token-used` for as long as it would have been valid,
+    /// and 403 `token-invalid` after that.
     ///
     /// ```
     /// use tower_idempotency::{MemoryStore, SigningKeys, Tokens};

@@ -12,7 +12,8 @@ use std::sync::{
 
 pub(super) use self::waiters::{Waiter, Waiters};
 
-/// The bodies of duplicates that wait for the first request: they are held in memory, since one of them may have to run.
+/// The bodies of duplicates that wait for the first request: they are held in memory, since one of them may have to
+/// run.
 #[derive(Debug)]
 pub(crate) struct WaitingBodies {
     held: AtomicUsize,

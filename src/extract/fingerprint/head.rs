@@ -76,7 +76,8 @@ pub(super) fn of_head(parts: &Parts, headers: &[HeaderName]) -> CompactDigest {
     digest
 }
 
-/// Adds the codings in the order in which they were applied; `identity` does not count (RFC 9110, sections 8.4 and 12.5.3).
+/// Adds the codings in the order in which they were applied; `identity` does not count (RFC 9110, sections 8.4 and
+/// 12.5.3).
 fn of_codings(digest: &mut CompactDigest, headers: &HeaderMap) {
     let lines = headers.get_all(CONTENT_ENCODING).iter();
     let codings = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii);

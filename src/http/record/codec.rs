@@ -1,5 +1,5 @@
-//! A kept answer as bytes: a version, the status, times, headers, trailers, body. Lengths stand in front; the body is what
-//! is left, so that a replay slices it. The first version had no times.
+//! A kept answer as bytes: a version, the status, times, headers, trailers, body. Lengths stand in front; the body is
+//! what is left, so that a replay slices it. The first version had no times.
 //!
 //! ```text
 //! version      1 byte, now 2 status       2 bytes times        16 bytes: when it was kept, for how long, in
@@ -29,7 +29,8 @@ const VERSION: u8 = 2;
 /// The version and the status.
 const HEAD: usize = 3;
 
-/// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built anew.
+/// What an answer gets on its way out: the mark of a replay, the length, the date. A map that has to grow is built
+/// anew.
 const ADDED: usize = 3;
 
 /// A header and its value.

@@ -24,6 +24,8 @@ pub(crate) struct HeaderPolicy {
 
 impl HeaderPolicy {
     /// The fields that are kept.
+    ///
+    /// `Connection` is looked at first, since it may name any field. The order of the conditions is that of their cost.
     pub(crate) fn of<'a>(
         &self,
         status: StatusCode,
@@ -86,8 +88,8 @@ fn is_per_client(name: &HeaderName) -> bool {
     OF_THE_EXCHANGE.binary_search(&name.as_str()).is_ok() || name.as_str().starts_with("access-control-")
 }
 
-/// A 401 has to say how to authenticate (RFC 9110, section 15.5.2), and a 407 too. Schemes whose challenge is made for one
-/// connection or has a nonce in it are left out.
+/// A 401 has to say how to authenticate (RFC 9110, section 15.5.2), and a 407 too. Schemes whose challenge is made for
+/// one connection or has a nonce in it are left out.
 fn is_lasting_challenge(status: StatusCode, name: &HeaderName, value: &HeaderValue) -> bool {
     let expected = match status {
         StatusCode::UNAUTHORIZED => header::WWW_AUTHENTICATE,

@@ -1,4 +1,5 @@
-//! Warnings about callers that the layer cannot distinguish or confuses with others, and about layers in the wrong order.
+//! Warnings about callers that the layer cannot distinguish or confuses with others, and about layers in the wrong
+//! order.
 //!
 //! `Warned` is an open-addressing table of hashes in atomics. It is read for every request without credentials, so it
 //! has no lock. A lost race emits a warning twice, and a full table emits none; both are harmless.
@@ -35,8 +36,8 @@ pub(crate) enum Advice {
     UnprotectedHead,
 }
 
-/// How many pairs of route and advice are remembered. Beyond that nothing is reported any more: without a matched route,
-/// each path is a route.
+/// How many pairs of route and advice are remembered. Beyond that nothing is reported any more: without a matched
+/// route, each path is a route.
 const ROUTES: usize = 256;
 
 /// The pairs of route and advice that were reported, so that each is reported once.

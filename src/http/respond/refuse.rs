@@ -57,6 +57,9 @@ impl Exchange {
     }
 
     /// Sends a kept answer again, marked.
+    ///
+    /// The body is a slice of the payload, so a replay copies nothing. Headers that the layer excludes today are
+    /// removed, since an earlier process may have kept them.
     pub(crate) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
         self.engine.report(&Event::Replayed { key });
         let times = self.time_fields(kept.completed, kept.expires);
@@ -130,6 +133,8 @@ impl Exchange {
     }
 
     /// The claim was lost by the time the handler ended: its client gets what the record says.
+    ///
+    /// It never receives its own answer: the other run's is the one that retries receive.
     pub(crate) fn late<R: Body>(
         &self,
         head: &Parts,
@@ -198,6 +203,9 @@ impl Exchange {
     }
 
     /// Reads what the client still sends, within bounds.
+    ///
+    /// A server that closes a connection with unread bytes resets it, and the client may lose the response that it has
+    /// not read yet.
     pub(crate) async fn drain<B>(body: B)
     where
         B: Body<Data = Bytes>,

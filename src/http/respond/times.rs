@@ -82,6 +82,8 @@ impl Exchange {
 }
 
 /// How long a window lasts from now on; never longer than the window itself, whatever the clocks say.
+///
+/// It is for `Retry-After`, so it is bounded by the window: two processes may have clocks that differ.
 pub(crate) fn left_until(expires: Option<SystemTime>, window: Duration) -> Duration {
     let left = expires.and_then(|expires| expires.duration_since(SystemTime::now()).ok());
     left.unwrap_or(if expires.is_some() { Duration::ZERO } else { window }).min(window)

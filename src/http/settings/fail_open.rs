@@ -1,7 +1,7 @@
 //! Which failures of the store let a request through unprotected.
 //!
-//! By default no failure does: a store that is away refuses with 503. A layer that runs at most once cannot fail open, and a
-//! record that cannot be read never does: the request might be a duplicate.
+//! By default no failure does: a store that is away refuses with 503. A layer that runs at most once cannot fail open,
+//! and a record that cannot be read never does: the request might be a duplicate.
 
 use crate::value::{StoreError, StoreErrorKind};
 

@@ -215,8 +215,8 @@ impl IdempotencyLayer {
     /// can be identified, and for as long as the record exists. After a takeover the record has the body of the try
     /// that runs. A body longer than [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
     ///
-    /// Caution: a reader of the store, or of a backup of it, can read what clients sent, such as card numbers, passwords
-    /// and names. The store also needs that much more space. Nothing is encrypted or left out.
+    /// Caution: a reader of the store, or of a backup of it, can read what clients sent, such as card numbers,
+    /// passwords and names. The store also needs that much more space. Nothing is encrypted or left out.
     ///
     /// ```
     /// use axum::{Router, body::Body, http::Request, routing::post};
@@ -242,8 +242,8 @@ impl IdempotencyLayer {
 
     /// Keeps a header for replays that is left out by default: `Set-Cookie`, a challenge, a CORS field.
     ///
-    /// Caution: a replayed cookie reaches every client that sends the same request with the same key. Hop-by-hop fields,
-    /// `Content-Length`, `Date` and `Age` belong to a single message and are never kept.
+    /// Caution: a replayed cookie reaches every client that sends the same request with the same key. Hop-by-hop
+    /// fields, `Content-Length`, `Date` and `Age` belong to a single message and are never kept.
     pub fn include_header(self, name: HeaderName) -> Self {
         self.with(|exchange| exchange.headers.also.push(name))
     }

@@ -10,8 +10,8 @@
 //! | [`Versioned`] | a row that is written only as it was read, a balance that must suffice | [`Written`]: done, stale, refused, no such row |
 //! | [`FlowTable`] | a business number that is acted upon once | [`Flow`]: new, known |
 //!
-//! They work on `sqlx` connections to PostgreSQL, MariaDB (MySQL is not tested) and SQLite: see [`Connection`]. Names are
-//! checked when a guard is created, by the compiler if it is a constant; values are always bound.
+//! They work on `sqlx` connections to PostgreSQL, MariaDB (MySQL is not tested) and SQLite: see [`Connection`]. Names
+//! are checked when a guard is created, by the compiler if it is a constant; values are always bound.
 //!
 //! The [guide](crate::guide::guards) explains which guard fits which case, and what each alone does not cover.
 

@@ -29,9 +29,9 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
     /// Copies the record that a claim found settled in the store behind. For each key, one caller at a time does so.
     ///
     /// A copy may outlive neither its record nor `at_most`, however long this process is suspended between two steps.
-    /// So the key is claimed in the cache first, for one limit of the cache's clock; then the record is read; then that claim
-    /// is settled, which fails once the limit is over. What was read is less than one limit old by then, so one limit
-    /// is subtracted.
+    /// So the key is claimed in the cache first, for one limit of the cache's clock; then the record is read; then that
+    /// claim is settled, which fails once the limit is over. What was read is less than one limit old by then, so one
+    /// limit is subtracted.
     pub(super) async fn keep(&self, key: &RecordKey, claim: &Claim, claimed: &Claimed) {
         // A copy's origin is that of the claim that makes it.
         let is_told = matches!(claimed, Claimed::Settled(_, origin) if *origin == claim.origin());

@@ -147,6 +147,9 @@ impl Room {
     }
 
     /// Updates the counts after a record has changed, for which at most `growth` more bytes were reserved.
+    ///
+    /// Called while the shard is locked, right after the change, so that nobody sees counts of a state that the record
+    /// is not in.
     pub(super) fn changed(&self, entry: &Entry, was: Weight, growth: usize) {
         let is = entry.weight();
         self.shrink((was.bytes + growth).saturating_sub(is.bytes));

@@ -91,6 +91,9 @@ impl Drop for Watch<'_> {
 }
 
 /// Waits until the record is no longer running under `holder`, but not longer than `within`.
+///
+/// Expiry wakes nobody, since nothing happens at that moment. So the wait ends at the latest when the record should be
+/// gone, and looks again.
 pub(super) async fn wait(
     memory: &Memory,
     name: Name<'_>,

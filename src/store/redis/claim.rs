@@ -96,6 +96,9 @@ impl RedisStore {
 
     /// Claims a key. It takes one round trip if the key is free or settled, two if a record is running or was released,
     /// three if it has lapsed.
+    ///
+    /// It begins again whenever the record has changed between its read and the takeover. Each round is caused by
+    /// somebody else's progress, so the loop needs no bound of its own; the layer's store timeout ends it.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
         let name = self.space.name(key);
         self.fits(&name, 2 * HEAD + claim.note.len()).await?;
@@ -172,6 +175,8 @@ impl RedisStore {
     }
 
     /// Takes the record over, if it is still as it was seen; returns whether it was.
+    ///
+    /// `false` means that another claim was faster, or that the record has been settled; the caller begins again.
     async fn take_over(
         &self,
         name: &[u8],

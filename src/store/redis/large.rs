@@ -86,6 +86,8 @@ impl RedisStore {
     /// Fails if the server does not accept a value of this size. The server is queried before the value is sent: on a
     /// value that is too large it closes the connection, which other callers share, and its error is lost if writing
     /// the rest fails first.
+    ///
+    /// A user without the right to `GETBIT` gets no check: the value is sent, and a refusal breaks the connection.
     pub(super) async fn fits(&self, name: &[u8], size: usize) -> Result<(), CommandError> {
         if size <= LEAST_LIMIT {
             return Ok(());

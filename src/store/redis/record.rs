@@ -237,6 +237,8 @@ pub(super) fn owned_by(claimant: Claimant) -> [u8; OWNED] {
 }
 
 /// Returns the state of a record of which only the head was read, and whether it is abandoned.
+///
+/// It is used for lists and counts, which would otherwise transfer every answer.
 pub(super) fn glance(head: &[u8], left: i64) -> Option<(State, bool)> {
     let mut head = head.to_vec();
     // Without its payload and what follows it, the head is a complete record.

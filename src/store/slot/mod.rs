@@ -184,7 +184,8 @@ impl RecordSlot {
         self.end_released(Behalf::Own, release)
     }
 
-    /// Settles an abandoned record on behalf of its runner; see [`StoreAdmin::settle_as`](super::StoreAdmin::settle_as).
+    /// Settles an abandoned record on behalf of its runner; see
+    /// [`StoreAdmin::settle_as`](super::StoreAdmin::settle_as).
     pub fn settle_as(&mut self, seen: Claimant, settlement: &Settlement) -> Finished {
         self.end_settled(Behalf::Of(seen), settlement)
     }

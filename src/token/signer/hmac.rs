@@ -10,8 +10,8 @@ use std::{
 use super::SigningKeys;
 use crate::value::{Binding, millis};
 
-/// How long a spent token is remembered at least beyond its lifetime, however little clocks differ: a claim that was sent
-/// while it was good may be on its way, or wait.
+/// How long a spent token is remembered at least beyond its lifetime, however little clocks differ: a claim that was
+/// sent while it was good may be on its way, or wait.
 const UNDER_WAY: Duration = Duration::from_secs(30);
 
 /// Tokens that prove by their signature that they were issued.
@@ -42,16 +42,16 @@ impl Signer {
         expires <= self.clock.now()
     }
 
-    /// What is left of the token's lifetime by the clock that is most behind. That may be this process's own, as it is now: if it
-    /// was ahead when the token was issued, the others accept the token until they have come as far.
+    /// What is left of the token's lifetime by the clock that is most behind. That may be this process's own, as it is
+    /// now: if it was ahead when the token was issued, the others accept the token until they have come as far.
     pub(crate) fn memory(&self, expires: u64) -> Duration {
         let left = Duration::from_millis(expires.saturating_sub(self.clock.uncorrected()));
         left.saturating_add(self.skew.max(UNDER_WAY))
     }
 }
 
-/// A wall clock that is never set back, and goes on meanwhile: the records of spent tokens live by the store's clock, which
-/// goes on too, and a token must not be good for longer than its record is there.
+/// A wall clock that is never set back, and goes on meanwhile: the records of spent tokens live by the store's clock,
+/// which goes on too, and a token must not be good for longer than its record is there.
 #[derive(Clone)]
 pub(crate) struct WallClock {
     read: Arc<dyn Fn() -> SystemTime + Send + Sync>,

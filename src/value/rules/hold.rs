@@ -51,8 +51,8 @@ pub(crate) enum Ending {
 }
 
 impl Hold {
-    /// Returns whether the claim of `claimant` is running, alive or lapsed. Then it may be renewed and ended: a claimant
-    /// is late only once another one has taken over.
+    /// Returns whether the claim of `claimant` is running, alive or lapsed. Then it may be renewed and ended: a
+    /// claimant is late only once another one has taken over.
     #[inline]
     pub(crate) fn runs_under(self, claimant: Claimant) -> bool {
         self.state == State::Running && self.claimant == claimant

@@ -111,6 +111,9 @@ impl<'a> Turn<'a> {
 
     /// Changes a record, and updates its place and counts. Room for `growth`, the most that it grows by, has to be
     /// reserved.
+    ///
+    /// Every change of an existing record goes through here. `change` returns what it has replaced, to be dropped after
+    /// the lock.
     pub(in crate::store::memory) fn change(
         &mut self,
         slot: u32,

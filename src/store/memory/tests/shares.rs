@@ -30,8 +30,8 @@ fn a_scope_holds_no_more_than_its_share_and_others_go_on() {
         now(store.settle(&of("ann", number), &settlement(claim.claimant, 500)));
     }
     too_many(store.claim(&of("ann", 3), &claim(10, 10)));
-    // What is there already is answered, in a namespace of its own and for another scope there is room, and what has no scope
-    // is nobody's.
+    // What is there already is answered, in a namespace of its own and for another scope there is room, and what has no
+    // scope is nobody's.
     assert!(matches!(now(store.claim(&of("ann", 0), &claim(10, 10))), Claimed::Settled(..)));
     assert_eq!(now(store.namespace("other").claim(&of("ann", 3), &claim(10, 10))), granted(1));
     assert_eq!(now(store.claim(&of("bob", 3), &claim(10, 10))), granted(1));

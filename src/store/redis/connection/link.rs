@@ -186,6 +186,9 @@ impl Link {
     }
 
     /// Waits for an answer. The connection is given up if it breaks, or if nothing at all is answered on it meanwhile.
+    ///
+    /// A command that was too late proves nothing as long as others are answered: it may be slow. If none is, the
+    /// connection is given up, and the next command opens another.
     async fn answered<T>(
         self: &Arc<Self>,
         number: u64,

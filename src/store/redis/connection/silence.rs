@@ -45,6 +45,9 @@ impl Answers {
 
     /// Waits for the answer to a command, but not longer than `limit`; calls `suspect` if the connection seems to be
     /// dead. A command that has waited for some time is aborted if `replaced` resolves.
+    ///
+    /// A caller that drops the future early counts as well: how long it has waited in silence is remembered until the
+    /// next answer.
     pub(in crate::store::redis) async fn wait<T>(
         &self,
         limit: Duration,

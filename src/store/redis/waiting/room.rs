@@ -79,6 +79,8 @@ impl Room {
     }
 
     /// Returns the place of a claim; `watch` begins to watch it if it is not watched yet.
+    ///
+    /// A place whose watcher has ended is not used again: what it knows is final.
     pub(super) fn enter(
         self: &Arc<Self>,
         name: &[u8],

@@ -84,6 +84,9 @@ impl Driver {
     }
 
     /// Connects anew, unless that is under way or was done just now.
+    ///
+    /// The former connections are not closed: commands that are under way on them are aborted by the change of `live`,
+    /// and the last clone closes them.
     fn replace(self: &Arc<Self>) {
         let replacing = Arc::clone(&self.replacing).try_lock_owned();
         let (Ok(replacing), Ok(runtime)) = (replacing, Handle::try_current()) else { return };

@@ -117,6 +117,8 @@ impl Link {
     }
 
     /// Returns the first connection that succeeds; fails if every attempt has failed.
+    ///
+    /// Attempts that have not ended are dropped with the set once one has succeeded.
     async fn attempts(self: &Arc<Self>) -> Result<Live, RedisError> {
         let (mut attempts, mut failed) = (JoinSet::new(), late());
         loop {

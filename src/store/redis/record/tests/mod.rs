@@ -69,7 +69,8 @@ fn the_first_claim_of_a_key_takes_the_head_alone() {
     assert_eq!(NewRecord::running(&claim, &next, None).whole().len(), HEAD + 21);
 }
 
-/// The process that settles by what the claim wrote does not know the server's clock, and sends how long the run took instead.
+/// The process that settles by what the claim wrote does not know the server's clock, and sends how long the run took
+/// instead.
 #[test]
 fn a_creation_counts_from_the_last_change_if_it_is_small() {
     let mut settled = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
