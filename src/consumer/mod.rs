@@ -3,6 +3,11 @@
 //! [`ConsumerLayer`] is put around any service of messages. The outcome of a message defines what to do with its
 //! delivery: [`Consumed::action`]. This module contains no client of a broker.
 
+// For maintainers, in reading order: `layer` and `construct` build the settings (`settings`, with the key in `key`),
+// `service` claims a message and runs the inner service through `engine::perform`, `consumed` is the outcome, `future`
+// the response future. Nothing is locked. Every outcome of the engine is listed in `service`, without a wildcard: one
+// that is forgotten would lose messages.
+
 mod construct;
 mod consumed;
 mod future;

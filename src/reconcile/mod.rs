@@ -4,6 +4,17 @@
 //! try runs. If there is none, or the route runs at most once, somebody has to find out how the operation ended.
 //! [`Reconciler`] looks for such records and asks the application, and also about messages that stay in an outbox.
 
+// For maintainers, in reading order:
+//
+// - `reconciler`: the settings, and the loop that lists abandoned records. `case`: one record, from its claim to the
+//   application's answer.
+// - `unsent`: the same for messages of an outbox. `abandoned`, `stuck`, `sweep`: what the application sees, and the
+//   counts.
+//
+// A record is worked at under a claim in the same store, on a key derived from it, so that one process at a time asks
+// the application. The answer is written with the claimant that was seen, so that a runner that comes back keeps its
+// record.
+
 mod abandoned;
 mod case;
 mod reconciler;

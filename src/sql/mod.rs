@@ -3,6 +3,16 @@
 //! One room for everything that speaks SQL. `Driver` is what differs between the databases; each database has a folder
 //! with its implementation and its statements, one file each.
 
+// For maintainers, in reading order:
+//
+// - `driver`: what differs between the databases; `postgres`, `mysql`, `sqlite` implement it, each beside its `.sql`
+//   files.
+// - `statement`, `table`, `schema`, `migrate`, `error`: statements, names, the table, errors, the same for all.
+// - `store`: records. `transaction`: records in the transaction of the work. `portable`: statements for other crates.
+// - `outbox`, `guard`: rows of the application's own, in the same transaction.
+//
+// All times are the database's. A statement compares what it changes; none relies on what an earlier one has read.
+
 mod driver;
 mod error;
 pub mod guard;

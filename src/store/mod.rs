@@ -6,6 +6,19 @@
 //! The rules for an implementation are at [`Store`]. [`RecordSlot`] applies them, `docs/stores.md` is the guide to
 //! writing a store, and the feature `testing` has a suite that checks one.
 
+// For maintainers, in reading order:
+//
+// - this file: the trait `Store`, whose documentation is the contract. `outcome`: what its verbs return. `future`: a
+//   future that may be ready already, so that a memory store allocates nothing.
+// - `admin`: the operator's trait. `transaction`: the trait of stores that keep the record in the work's own
+//   transaction.
+// - `slot`: all verbs on one record, for stores that read, change and write back.
+// - `memory`, `redis`, `cached`: the stores of this crate; the SQL stores are in `crate::sql`. `support`, `shared`:
+//   what they have in common.
+//
+// No trait has a default body: a wrapper that forgets a verb must not compile. Every decision about a record is made
+// by `value::rules`.
+
 mod admin;
 mod cached;
 mod future;

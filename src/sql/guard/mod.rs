@@ -15,6 +15,10 @@
 //!
 //! The [guide](crate::guide::guards) explains which guard fits which case, and what each alone does not cover.
 
+// For maintainers: `state`, `version` and `flow` are the guards, each one statement and, if it changed no row, a
+// second one that says why. `connection` is what they run on, `text` puts their statements together, `name` checks
+// names, `outcome` is what they return.
+
 mod connection;
 mod flow;
 mod name;

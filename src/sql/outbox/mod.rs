@@ -5,6 +5,16 @@
 //!
 //! The guide is [`guide::outbox`](crate::guide::outbox).
 
+// For maintainers, in reading order:
+//
+// - `message`, `table`: what is staged, and how. `statements`: the texts, from the `.sql` files of each database.
+// - `relay`: the settings and the loop. `batch` leases messages, `sending` and `flight` send them, `topics` keeps one
+//   destination from taking the whole relay. `sender` is the application's side.
+// - `inspect`: statistics, messages that stay, discarding, purging.
+//
+// A message is leased before it is sent and marked afterwards, each by a statement that compares the lease. No
+// transaction is open while a message is sent.
+
 mod batch;
 mod flight;
 mod inspect;
