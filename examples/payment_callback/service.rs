@@ -54,7 +54,7 @@ where
         #[cfg(feature = "redis")]
         Some(url) => {
             let redis = tower_idempotency::RedisStore::builder().namespace("payment_callback").connect(url).await?;
-            let front = tower_idempotency::store::CachedStore::new(redis, store).at_most(FRONT_LIFE);
+            let front = tower_idempotency::store::CachedStore::new(redis, store).max_age(FRONT_LIFE);
             IdempotencyLayer::transactional(front)
         }
         #[cfg(not(feature = "redis"))]

@@ -89,7 +89,7 @@ async fn a_copy_that_a_stall_has_made_old_is_none() {
         let slow = Slow::to(&server).await;
         let front = RedisStore::builder().namespace(&after.to_string()).with_connection(slow.clone()).await.unwrap();
         let behind = MemoryStore::new();
-        let store = CachedStore::new(front, behind.clone()).front_timeout(limit);
+        let store = CachedStore::new(front, behind.clone()).cache_timeout(limit);
         let first = claim();
         granted(&behind, &key("a"), &first).await;
         let began = Instant::now();

@@ -7,7 +7,7 @@ use super::CachedStore;
 
 /// Administers the store behind. If a record is ended or forgotten there, its copy is removed as well.
 impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
-    forward_store!([behind] inspect, list, stats);
+    forward_store!([inner] inspect, list, stats);
 
     fn settle_as<'a>(
         &'a self,
@@ -16,25 +16,25 @@ impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
         StoreFuture::new(async move {
-            let finished = self.behind.settle_as(key, seen, settlement).await;
-            self.drop_copy(key).await;
+            let finished = self.inner.settle_as(key, seen, settlement).await;
+            self.evict(key).await;
             finished
         })
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
         StoreFuture::new(async move {
-            let finished = self.behind.release_as(key, seen, release).await;
-            self.drop_copy(key).await;
+            let finished = self.inner.release_as(key, seen, release).await;
+            self.evict(key).await;
             finished
         })
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
-            let removed = self.behind.forget(key).await;
+            let removed = self.inner.forget(key).await;
             // Also if the error leaves open whether the call took effect.
-            self.drop_copy(key).await;
+            self.evict(key).await;
             removed
         })
     }
@@ -42,10 +42,10 @@ impl<F: StoreAdmin, S: StoreAdmin> StoreAdmin for CachedStore<F, S> {
     /// Purges the store behind. Expired copies are removed too, and not counted.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
         StoreFuture::new(async move {
-            if !self.rest.is_on() {
-                self.in_time(self.before.purge(limit)).await;
+            if !self.breaker.is_open() {
+                self.with_timeout(self.cache.purge(limit)).await;
             }
-            self.behind.purge(limit).await
+            self.inner.purge(limit).await
         })
     }
 }

@@ -1,20 +1,20 @@
 //! A store with a cache in front of it.
 //!
-//! - `look`: answers a duplicate from a copy, and makes copies. The order of its steps keeps a copy from outliving its
+//! - `lookup`: answers a duplicate from a copy, and makes copies. The order of its steps keeps a copy from outliving its
 //!   record.
-//! - `filling`: the keys that are being copied, so that many duplicates make one copy. `rest`: the circuit breaker.
+//! - `in_flight_fills`: the keys that are being copied, so that many duplicates make one copy. `circuit_breaker`: rests a cache that failed.
 //! - `admin`, `transaction`: the other two traits, passed on; what changes a record drops its copy.
 //!
 //! Only `judge` on a copy of a *settled* record is ever used; everything else is asked of the inner store. The lock of
-//! `filling` is held for one operation on its set; `rest` is an atomic. The lint `missing_trait_methods` is denied, so
+//! `fills` is held for one operation on its set; `breaker` is an atomic. The lint `missing_trait_methods` is denied, so
 //! that a verb that is added to a trait is passed on here too.
 
 #![deny(clippy::missing_trait_methods)]
 
 mod admin;
-mod filling;
-mod look;
-mod rest;
+mod circuit_breaker;
+mod in_flight_fills;
+mod lookup;
 mod transaction;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -23,12 +23,12 @@ use crate::value::{Claim, Claimant, Issue, RecordKey, Release, Settlement};
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreAdmin, StoreFuture, support::forward_store};
 
-use self::{filling::Filling, rest::Rest};
+use self::{circuit_breaker::CircuitBreaker, in_flight_fills::InFlightFills};
 
-/// The default of `at_most`: how long the cache answers for a record.
-const AT_MOST: Duration = Duration::from_secs(10);
-/// The default of `front_timeout`: how long the cache may take for a step.
-const LIMIT: Duration = Duration::from_millis(50);
+/// The default of `max_age`: how long the cache answers for a record.
+const MAX_AGE: Duration = Duration::from_secs(10);
+/// The default of `cache_timeout`: how long the cache may take for a step.
+const CACHE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A store with a cache for keys that are repeated often: memory in front of Redis, Redis in front of a database.
 ///
@@ -45,21 +45,21 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let front = MemoryStore::builder().capacity(10_000).build();
-/// let behind = MemoryStore::new(); // or a server
-/// let store = CachedStore::new(front.clone(), behind).at_most(Duration::from_secs(30));
+/// let cache = MemoryStore::builder().capacity(10_000).build();
+/// let inner = MemoryStore::new(); // or a server
+/// let store = CachedStore::new(cache.clone(), inner).max_age(Duration::from_secs(30));
 ///
 /// let key = RecordKey::new("/orders", None, "7f0c")?;
 /// let (lease, day) = (Duration::from_secs(30), Duration::from_secs(86_400));
 /// let first = Claim::new(lease, day);
 /// assert!(matches!(store.claim(&key, &first).await?, Claimed::Granted(_)));
 /// store.settle(&key, &Settlement::new(first.claimant, Some("paid".into()), day)).await?;
-/// assert_eq!(front.stats().await?.settled, 0);
+/// assert_eq!(cache.stats().await?.settled, 0);
 ///
-/// // The first duplicate goes through to the store behind; those that follow do not.
+/// // The first duplicate goes through to the inner store; those that follow do not.
 /// for _ in 0..100 {
 ///     assert_eq!(store.claim(&key, &Claim::new(lease, day)).await?, Claimed::Settled(Some("paid".into()), Origin::NONE));
-///     assert_eq!(front.stats().await?.settled, 1);
+///     assert_eq!(cache.stats().await?.settled, 1);
 /// }
 /// # Ok(())
 /// # }
@@ -71,7 +71,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///   [`judge`](super::judge), and its result is used only if it finds a settled record.
 /// - A copy expires before its record does, even if the process is suspended while it copies. The cache's clock and the
 ///   one behind are never compared; both have to run at the same speed.
-/// - A cache that fails, or does not answer within its [time](Self::front_timeout), is skipped, and not used for the
+/// - A cache that fails, or does not answer within its [time](Self::cache_timeout), is skipped, and not used for the
 ///   second that follows. Only an event of `tracing` reports it.
 /// - A cache without room makes no more copies until some expire.
 ///
@@ -79,7 +79,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 ///
 /// - **A copy may outlive its record if that is forgotten**: by an operator, or by a server that loses data. A record
 ///   that is forgotten through this store is removed from its cache too, unless it is being copied at that moment;
-///   caches of other processes are not notified. They go on replaying for up to [`at_most`](Self::at_most).
+///   caches of other processes are not notified. They go on replaying for up to [`max_age`](Self::max_age).
 /// - **It does not make first requests faster**: each of them reads the cache and finds nothing.
 ///
 /// # Namespaces
@@ -90,31 +90,38 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// # Cancellation
 ///
 /// If a call is dropped while it copies, it leaves a claim in the cache, which is not a copy and expires after
-/// `front_timeout`.
+/// `cache_timeout`.
 #[derive(Clone)]
 pub struct CachedStore<F, S> {
-    before: F,
-    behind: S,
-    at_most: Duration,
-    limit: Duration,
-    rest: Arc<Rest>,
-    filling: Arc<Filling>,
+    cache: F,
+    inner: S,
+    max_age: Duration,
+    cache_timeout: Duration,
+    breaker: Arc<CircuitBreaker>,
+    fills: Arc<InFlightFills>,
 }
 
 impl<F, S> CachedStore<F, S> {
-    /// Creates a store that uses `front` as a cache for `behind`.
-    pub fn new(front: F, behind: S) -> Self {
-        Self { before: front, behind, at_most: AT_MOST, limit: LIMIT, rest: Arc::default(), filling: Arc::default() }
+    /// Creates a store that uses `cache` as a cache for `inner`.
+    pub fn new(cache: F, inner: S) -> Self {
+        Self {
+            cache,
+            inner,
+            max_age: MAX_AGE,
+            cache_timeout: CACHE_TIMEOUT,
+            breaker: Arc::default(),
+            fills: Arc::default(),
+        }
     }
 
     /// Sets how long the cache answers for a record before the store behind is asked again. Default: ten seconds.
     ///
     /// A record that was forgotten behind may still be replayed for this long. If nobody forgets records, and the store
-    /// behind cannot lose them, there is no upper limit. One [`front_timeout`](Self::front_timeout) is subtracted, for
+    /// behind cannot lose them, there is no upper limit. One [`cache_timeout`](Self::cache_timeout) is subtracted, for
     /// a copy that may be under way; if nothing is left, nothing is copied.
     #[must_use]
-    pub fn at_most(self, life: Duration) -> Self {
-        Self { at_most: life, ..self }
+    pub fn max_age(self, age: Duration) -> Self {
+        Self { max_age: age, ..self }
     }
 
     /// Sets how long a claim waits for the cache, and again for a record to be copied into it. Default: 50
@@ -122,32 +129,32 @@ impl<F, S> CachedStore<F, S> {
     ///
     /// A copy that cannot be made in this time, reading the record behind included, is not made.
     #[must_use]
-    pub fn front_timeout(self, limit: Duration) -> Self {
-        Self { limit, ..self }
+    pub fn cache_timeout(self, cache_timeout: Duration) -> Self {
+        Self { cache_timeout, ..self }
     }
 }
 
 impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for CachedStore<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CachedStore")
-            .field("front", &self.before)
-            .field("behind", &self.behind)
-            .field("at_most", &self.at_most)
-            .field("front_timeout", &self.limit)
+            .field("cache", &self.cache)
+            .field("inner", &self.inner)
+            .field("max_age", &self.max_age)
+            .field("cache_timeout", &self.cache_timeout)
             .finish_non_exhaustive()
     }
 }
 
 impl<F: StoreAdmin, S: StoreAdmin> Store for CachedStore<F, S> {
-    forward_store!([behind] issue, renew, settle, release, changed);
+    forward_store!([inner] issue, renew, settle, release, changed);
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
         StoreFuture::new(async move {
-            if let Some(answer) = self.look(key, claim).await {
+            if let Some(answer) = self.lookup(key, claim).await {
                 return Ok(answer);
             }
-            let claimed = self.behind.claim(key, claim).await?;
-            self.keep(key, claim, &claimed).await;
+            let claimed = self.inner.claim(key, claim).await?;
+            self.fill(key, claim, &claimed).await;
             Ok(claimed)
         })
     }

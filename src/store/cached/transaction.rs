@@ -11,19 +11,19 @@ use super::CachedStore;
 impl<F: StoreAdmin, S: StoreAdmin + TransactionalStore> TransactionalStore for CachedStore<F, S> {
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
         StoreFuture::new(async move {
-            if let Some(answer) = self.look(key, claim).await {
+            if let Some(answer) = self.lookup(key, claim).await {
                 return Ok(Entered::Refused(answer));
             }
-            let entered = self.behind.enter(key, claim).await?;
+            let entered = self.inner.enter(key, claim).await?;
             if let Entered::Refused(claimed) = &entered {
-                self.keep(key, claim, claimed).await;
+                self.fill(key, claim, claimed).await;
             }
             Ok(entered)
         })
     }
 
     fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()> {
-        self.behind.left(key, within)
+        self.inner.left(key, within)
     }
 
     fn record_failure<'a>(
@@ -32,6 +32,6 @@ impl<F: StoreAdmin, S: StoreAdmin + TransactionalStore> TransactionalStore for C
         claim: &'a Claim,
         failed: &'a FailedAttempt,
     ) -> StoreFuture<'a, ()> {
-        self.behind.record_failure(key, claim, failed)
+        self.inner.record_failure(key, claim, failed)
     }
 }

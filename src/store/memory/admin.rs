@@ -5,23 +5,21 @@
 
 use crate::{
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
-    value::{
-        Behalf, Claimant, Entry as Listed, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind,
-    },
+    value::{Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
 };
 
-use super::{MemoryStore, entry::Entry, room::Full};
+use super::{MemoryStore, capacity::Full, record::MemoryRecord};
 
 /// How many slots are visited before a lock is released.
-const AT_ONCE: u32 = 256;
+const SLOTS_PER_LOCK: u32 = 256;
 
 /// How many slots a page visits at most if few records match.
 const PAGE_SLOTS: u32 = 16 * 1024;
 
 impl StoreAdmin for MemoryStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
-        let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.enter(name.shard, self.memory.now()).inspect(&name)))
+        let hashed = self.hashed(key);
+        StoreFuture::ready(Ok(self.memory.guard(hashed.shard, self.memory.now()).inspect(&hashed)))
     }
 
     fn list<'a>(&'a self, filter: Filter, after: Option<Cursor>, limit: usize) -> StoreFuture<'a, Page> {
@@ -42,20 +40,23 @@ impl StoreAdmin for MemoryStore {
         seen: Claimant,
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
-        let name = self.name(key);
-        let settled = self.memory.roomy(name.shard, |turn| turn.settle(&name, Behalf::Of(seen), settlement));
+        let hashed = self.hashed(key);
+        let settled =
+            self.memory.run_with_capacity(hashed.shard, |guard| guard.settle(&hashed, Behalf::Of(seen), settlement));
         StoreFuture::ready(settled.map_err(Full::of_an_answer))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
-        let name = self.name(key);
+        let hashed = self.hashed(key);
         let now = self.memory.now();
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, now, |turn| turn.release(&name, Behalf::Of(seen), release))))
+        StoreFuture::ready(Ok(self
+            .memory
+            .run(hashed.shard, now, |guard| guard.release(&hashed, Behalf::Of(seen), release))))
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
-        let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.forget(&name))))
+        let hashed = self.hashed(key);
+        StoreFuture::ready(Ok(self.memory.run(hashed.shard, self.memory.now(), |guard| guard.forget(&hashed))))
     }
 
     /// Removes expired records of all namespaces. Records that other calls have removed are not counted.
@@ -89,7 +90,7 @@ impl MemoryStore {
         let now = self.memory.now();
         let mut entries = Vec::new();
         let mut next = Some(from);
-        let mut calls = PAGE_SLOTS / AT_ONCE;
+        let mut calls = PAGE_SLOTS / SLOTS_PER_LOCK;
         while let Some(position) = next.filter(|_| entries.len() < limit && calls > 0) {
             next = self.walk(position, now, |entry, now| {
                 let admitted = match filter {
@@ -99,7 +100,7 @@ impl MemoryStore {
                 };
                 if admitted {
                     let key = RecordKey::from_bytes(entry.key());
-                    entries.extend(key.map(|key| Listed::new(key, entry.record(now))));
+                    entries.extend(key.map(|key| Entry::new(key, entry.record(now))));
                 }
                 entries.len() < limit
             });
@@ -110,20 +111,20 @@ impl MemoryStore {
 
     /// Passes the records of this namespace in the next few slots to `see`, as long as it asks for more; returns where
     /// to go on.
-    fn walk(&self, from: Position, now: u64, mut see: impl FnMut(&Entry, u64) -> bool) -> Option<Position> {
+    fn walk(&self, from: Position, now: u64, mut see: impl FnMut(&MemoryRecord, u64) -> bool) -> Option<Position> {
         if from.shard as usize >= self.memory.shards() {
             return None;
         }
-        let turn = self.memory.enter(from.shard as usize, now);
-        let end = turn.shard.slab.end();
-        for slot in from.slot..end.min(from.slot.saturating_add(AT_ONCE)) {
-            let entry = turn.shard.slab.get(slot);
-            let own = entry.filter(|entry| entry.namespace() == self.namespace && entry.expires() > turn.now);
-            if own.is_some_and(|entry| !see(entry, turn.now)) {
+        let guard = self.memory.guard(from.shard as usize, now);
+        let end = guard.shard.slab.end();
+        for slot in from.slot..end.min(from.slot.saturating_add(SLOTS_PER_LOCK)) {
+            let entry = guard.shard.slab.get(slot);
+            let own = entry.filter(|entry| entry.namespace() == self.namespace && entry.expires() > guard.now);
+            if own.is_some_and(|entry| !see(entry, guard.now)) {
                 return Some(Position { slot: slot + 1, ..from });
             }
         }
-        let slot = from.slot.saturating_add(AT_ONCE);
+        let slot = from.slot.saturating_add(SLOTS_PER_LOCK);
         let next = if slot < end { Position { slot, ..from } } else { Position { shard: from.shard + 1, slot: 0 } };
         ((next.shard as usize) < self.memory.shards()).then_some(next)
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Clock, MemoryStore, clock::RunContext, room::Room, shard::Memory};
+use super::{Clock, MemoryStore, capacity::Capacity, clock::SystemClock, sharding::Memory};
 
 /// The default of `capacity`.
 const CAPACITY: usize = 1_000_000;
@@ -61,9 +61,9 @@ impl MemoryStoreBuilder {
     /// Builds the store.
     #[must_use]
     pub fn build(self) -> MemoryStore {
-        let clock = self.clock.unwrap_or_else(|| Box::new(RunContext::now()));
-        let room = Room::new(self.capacity, self.max_bytes, self.share);
-        MemoryStore { memory: Arc::new(Memory::new(room, clock)), namespace: 0 }
+        let clock = self.clock.unwrap_or_else(|| Box::new(SystemClock::now()));
+        let capacity = Capacity::new(self.capacity, self.max_bytes, self.share);
+        MemoryStore { memory: Arc::new(Memory::new(capacity, clock)), namespace: 0 }
     }
 }
 

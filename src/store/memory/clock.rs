@@ -41,22 +41,22 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 }
 
 /// The wall clock when it was created, and monotonic time from then on.
-pub(super) struct RunContext {
+pub(super) struct SystemClock {
     /// The wall clock at the time of creation.
     wall: Duration,
-    at: Instant,
+    since: Instant,
 }
 
-impl RunContext {
+impl SystemClock {
     pub(super) fn now() -> Self {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { wall, at: Instant::now() }
+        Self { wall, since: Instant::now() }
     }
 }
 
-impl Clock for RunContext {
+impl Clock for SystemClock {
     fn now(&self) -> u64 {
-        millis(self.wall.saturating_add(self.at.elapsed()))
+        millis(self.wall.saturating_add(self.since.elapsed()))
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn tokios_time_drives_the_default() {
-        let clock = RunContext::now();
+        let clock = SystemClock::now();
         let before = clock.now();
         tokio::time::advance(Duration::from_secs(90)).await;
         assert_eq!(clock.now() - before, 90_000);

@@ -1,6 +1,6 @@
 //! A warning if the last handle of a store is dropped while operations run: their records are lost.
 
-use super::shard::Memory;
+use super::sharding::Memory;
 
 /// Emits an event if the store is dropped while operations run, once for each store.
 impl Drop for Memory {

@@ -3,24 +3,24 @@
 //! # In reading order
 //!
 //! 1. `mod`: the store; each verb computes the shard of its key, locks it, and runs the verb.
-//! 2. `shard/shards` (`Memory`): all shards, the clock, the namespaces; `verb` and `roomy` are the frames of a call.
-//! 3. `shard/turn`: a locked shard for the length of a call, and what has to wait until it is unlocked.
+//! 2. `sharding/shards` (`Memory`): all shards, the clock, the namespaces; `run` and `run_with_capacity` are the frames of a call.
+//! 3. `sharding/shard_guard`: a locked shard for the length of a call, and what has to wait until it is unlocked.
 //! 4. `verbs`: the verbs on a locked shard. Decisions are those of `value::rules`.
-//! 5. `entry`: a record in few bytes.
-//! 6. `shard/table`, `shard/slab`, `shard/wheel`: index by hash, entries that never move, expiry.
-//! 7. `room`, `share`: counts of records, bytes and shares, with their bounds.
-//! 8. `waiters`: who waits for a record. `admin`: the operator's verbs. `dropped`: the warning of a store that is
+//! 5. `record`: a record in few bytes.
+//! 6. `sharding/shard`, `sharding/slab`, `sharding/wheel`: index by hash, entries that never move, expiry.
+//! 7. `capacity`, `shares`: counts of records, bytes and shares, with their bounds.
+//! 8. `watch`: waiting for a record. `admin`: the operator's verbs. `dropped`: the warning of a store that is
 //!    dropped too early.
 //!
 //! # Who locks what
 //!
 //! - Each shard has a mutex. A call locks one shard at a time; it tries to lock a second one, without waiting, only
 //!   after the first is unlocked.
-//! - The counts in `Room` are atomics. A count changes only while the shard of its record is locked, so that it agrees
+//! - The counts in `Capacity` are atomics. A count changes only while the shard of its record is locked, so that it agrees
 //!   with the records.
 //! - `Shares` has mutexes of its own, taken while a shard is locked; no code locks a shard while it holds one of them.
 //! - The map of namespaces has a mutex, held for one lookup.
-//! - No code of the application runs under a lock: destructors of payloads and wakers are collected in `After` and run
+//! - No code of the application runs under a lock: destructors of payloads and wakers are collected in `Deferred` and run
 //!   once the shard is unlocked. So a lock cannot be poisoned half-way, and a poisoned one is used as it is.
 //!
 //! # What always holds
@@ -33,9 +33,9 @@
 //! # A claim from start to end
 //!
 //! 1. `MemoryStore::claim` hashes namespace and key; the hash selects the shard and the place in its index.
-//! 2. `Memory::roomy` locks the shard (`Turn::new`), and removes up to 64 expired records.
-//! 3. `Turn::claim` looks the key up. `judge` decides by the head of the entry, or by its absence.
-//! 4. A grant on a free key reserves room (`Room::take`) and inserts an entry: slab, index, wheel. A grant on an
+//! 2. `Memory::run_with_capacity` locks the shard (`ShardGuard::new`), and removes up to 64 expired records.
+//! 3. `ShardGuard::claim` looks the key up. `judge` decides by the head of the entry, or by its absence.
+//! 4. A grant on a free key reserves room (`Capacity::reserve`) and inserts an entry: slab, index, wheel. A grant on an
 //!    existing record reserves what it grows by, and changes the entry in its slot.
 //! 5. If there is no room, the shard is unlocked, room is made, and the verb runs again from step 2.
 //! 6. The shard is unlocked. Then waiters are woken, and what the claim replaced is dropped.
@@ -52,16 +52,16 @@
 
 mod admin;
 mod builder;
+mod capacity;
 mod clock;
 mod dropped;
-mod entry;
-mod room;
-mod shard;
-mod share;
+mod record;
+mod sharding;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod verbs;
-mod waiters;
+mod watch;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -70,9 +70,9 @@ use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlemen
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
 use self::{
-    room::Full,
-    shard::{Memory, Name},
-    waiters::{Watch, wait},
+    capacity::Full,
+    sharding::{HashedKey, Memory},
+    watch::{SlotWatch, wait},
 };
 
 pub use self::{builder::MemoryStoreBuilder, clock::Clock};
@@ -181,8 +181,8 @@ impl MemoryStore {
         Self { memory: Arc::clone(&self.memory), namespace: self.memory.namespace(self.namespace, name) }
     }
 
-    fn name<'a>(&self, key: &'a RecordKey) -> Name<'a> {
-        self.memory.name(self.namespace, key)
+    fn hashed<'a>(&self, key: &'a RecordKey) -> HashedKey<'a> {
+        self.memory.hashed(self.namespace, key)
     }
 }
 
@@ -195,53 +195,57 @@ impl Default for MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore")
-            .field("records", &self.memory.room.used())
-            .field("capacity", &self.memory.room.capacity())
-            .field("bytes", &self.memory.room.bytes())
-            .field("max_bytes", &self.memory.room.max_bytes())
+            .field("records", &self.memory.capacity.used())
+            .field("capacity", &self.memory.capacity.capacity())
+            .field("bytes", &self.memory.capacity.bytes())
+            .field("max_bytes", &self.memory.capacity.max_bytes())
             .finish_non_exhaustive()
     }
 }
 
 impl Store for MemoryStore {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
-        let name = self.name(key);
-        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.issue(&name, issue)).map_err(Full::of_a_key))
+        let hashed = self.hashed(key);
+        StoreFuture::ready(
+            self.memory.run_with_capacity(hashed.shard, |guard| guard.issue(&hashed, issue)).map_err(Full::of_a_key),
+        )
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
-        let name = self.name(key);
-        StoreFuture::ready(self.memory.roomy(name.shard, |turn| turn.claim(&name, claim)).map_err(Full::of_a_key))
+        let hashed = self.hashed(key);
+        StoreFuture::ready(
+            self.memory.run_with_capacity(hashed.shard, |guard| guard.claim(&hashed, claim)).map_err(Full::of_a_key),
+        )
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
-        let name = self.name(key);
-        StoreFuture::ready(Ok(self.memory.verb(name.shard, self.memory.now(), |turn| turn.renew(&name, claim))))
+        let hashed = self.hashed(key);
+        StoreFuture::ready(Ok(self.memory.run(hashed.shard, self.memory.now(), |guard| guard.renew(&hashed, claim))))
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        let name = self.name(key);
+        let hashed = self.hashed(key);
         StoreFuture::ready(
             self.memory
-                .roomy(name.shard, |turn| turn.settle(&name, Behalf::Own, settlement))
+                .run_with_capacity(hashed.shard, |guard| guard.settle(&hashed, Behalf::Own, settlement))
                 .map_err(Full::of_an_answer),
         )
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        let name = self.name(key);
+        let hashed = self.hashed(key);
         StoreFuture::ready(Ok(self
             .memory
-            .verb(name.shard, self.memory.now(), |turn| turn.release(&name, Behalf::Own, release))))
+            .run(hashed.shard, self.memory.now(), |guard| guard.release(&hashed, Behalf::Own, release))))
     }
 
     /// # Panics
     ///
     /// Panics if it has to wait outside of a Tokio runtime whose time driver is enabled.
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
-        let name = self.name(key);
-        match Watch::new(&self.memory, &name, holder) {
-            Some(watch) if !within.is_zero() => StoreFuture::new(wait(&self.memory, name, holder, within, watch)),
+        let hashed = self.hashed(key);
+        match SlotWatch::new(&self.memory, &hashed, holder) {
+            Some(watch) if !within.is_zero() => StoreFuture::new(wait(&self.memory, hashed, holder, within, watch)),
             _ => StoreFuture::ready(Ok(())),
         }
     }

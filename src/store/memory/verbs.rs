@@ -14,49 +14,49 @@ use crate::{
 };
 
 use super::{
-    entry::{Entry, later},
-    room::Full,
-    shard::{Name, Turn},
+    capacity::Full,
+    record::{MemoryRecord, later},
+    sharding::{HashedKey, ShardGuard},
 };
 
 /// The operations of a store, each on a locked shard.
-impl Turn<'_> {
+impl ShardGuard<'_> {
     /// Issues a token, unless its key has a record.
-    pub(super) fn issue(&mut self, name: &Name<'_>, issue: &Issue) -> Result<Issued, Full> {
-        if self.find(name).is_some() {
+    pub(super) fn issue(&mut self, hashed: &HashedKey<'_>, issue: &Issue) -> Result<Issued, Full> {
+        if self.find(hashed).is_some() {
             return Ok(Issued::Exists);
         }
         let expires = later(self.now, issue.lifetime);
-        self.insert(name, |entry| entry.issue(issue.binding.clone(), expires))?;
+        self.insert(hashed, |entry| entry.issue(issue.binding.clone(), expires))?;
         Ok(Issued::Done)
     }
 
     /// Claims a key: `judge` decides, by the record that exists.
-    pub(super) fn claim(&mut self, name: &Name<'_>, claim: &Claim) -> Result<Claimed, Full> {
+    pub(super) fn claim(&mut self, hashed: &HashedKey<'_>, claim: &Claim) -> Result<Claimed, Full> {
         let now = self.now;
-        let found = self.find(name);
+        let found = self.find(hashed);
         let existing = found.map(|slot| &self.shard.slab[slot]);
-        let verdict = judge(existing.map(Entry::head).as_ref(), claim, now);
+        let verdict = judge(existing.map(MemoryRecord::head).as_ref(), claim, now);
         if let Verdict::Grant(granted) = verdict {
             match found {
                 Some(slot) => {
                     let growth = self.shard.slab[slot].growth(claim, &granted);
-                    self.rerun(slot, growth)?;
-                    self.change(slot, growth, |entry| entry.grant(claim, &granted, now));
+                    self.reserve_rerun(slot, growth)?;
+                    self.update(slot, growth, |entry| entry.grant(claim, &granted, now));
                 }
-                None => self.insert(name, |entry| drop(entry.grant(claim, &granted, now)))?,
+                None => self.insert(hashed, |entry| drop(entry.grant(claim, &granted, now)))?,
             }
             return Ok(Claimed::Granted(granted));
         }
-        Ok(Claimed::from_verdict(verdict, || existing.and_then(Entry::payload)))
+        Ok(Claimed::from_verdict(verdict, || existing.and_then(MemoryRecord::payload)))
     }
 
     /// Renews the lease of the claimant that holds the key, however late it comes.
-    pub(super) fn renew(&mut self, name: &Name<'_>, claim: &Claim) -> Renewed {
+    pub(super) fn renew(&mut self, hashed: &HashedKey<'_>, claim: &Claim) -> Renewed {
         let now = self.now;
-        match self.find(name).filter(|&slot| self.runs_under(slot, claim.claimant)) {
+        match self.find(hashed).filter(|&slot| self.runs_under(slot, claim.claimant)) {
             Some(slot) => {
-                self.change(slot, 0, |entry| {
+                self.update(slot, 0, |entry| {
                     entry.renew(claim, now);
                     None
                 });
@@ -69,11 +69,11 @@ impl Turn<'_> {
     /// Ends a claim with an answer, by its claimant or on its behalf.
     pub(super) fn settle(
         &mut self,
-        name: &Name<'_>,
+        hashed: &HashedKey<'_>,
         behalf: Behalf,
         settlement: &Settlement,
     ) -> Result<Finished, Full> {
-        let Some(slot) = self.find(name) else { return Ok(Finished::Refused(None)) };
+        let Some(slot) = self.find(hashed) else { return Ok(Finished::Refused(None)) };
         match self.shard.slab[slot].hold(self.now).settle(settlement.claimant, behalf) {
             Ending::Write => self.write_settled(slot, settlement),
             Ending::AlreadyDone => Ok(Finished::AlreadyDone),
@@ -82,8 +82,8 @@ impl Turn<'_> {
     }
 
     /// Ends a claim without an answer, by its claimant or on its behalf.
-    pub(super) fn release(&mut self, name: &Name<'_>, behalf: Behalf, release: &Release) -> Finished {
-        let Some(slot) = self.find(name) else { return Finished::Refused(None) };
+    pub(super) fn release(&mut self, hashed: &HashedKey<'_>, behalf: Behalf, release: &Release) -> Finished {
+        let Some(slot) = self.find(hashed) else { return Finished::Refused(None) };
         match self.shard.slab[slot].hold(self.now).release(release.claimant, behalf) {
             Ending::Write => self.write_released(slot, release),
             Ending::AlreadyDone => Finished::AlreadyDone,
@@ -92,8 +92,8 @@ impl Turn<'_> {
     }
 
     /// Removes a record of any state; returns whether there was one.
-    pub(super) fn forget(&mut self, name: &Name<'_>) -> bool {
-        let found = self.find(name);
+    pub(super) fn forget(&mut self, hashed: &HashedKey<'_>) -> bool {
+        let found = self.find(hashed);
         if let Some(slot) = found {
             self.remove(slot);
         }
@@ -101,22 +101,22 @@ impl Turn<'_> {
     }
 
     /// Returns the record for operators.
-    pub(super) fn inspect(&mut self, name: &Name<'_>) -> Option<Record> {
-        let slot = self.find(name)?;
+    pub(super) fn inspect(&mut self, hashed: &HashedKey<'_>) -> Option<Record> {
+        let slot = self.find(hashed)?;
         Some(self.shard.slab[slot].record(self.now))
     }
 
     /// Joins the waiters of a record that is running under `holder`; also returns how long the record exists.
     pub(super) fn watch(
         &mut self,
-        name: &Name<'_>,
+        hashed: &HashedKey<'_>,
         holder: Claimant,
     ) -> Option<(u32, Duration, (Arc<Notify>, OwnedNotified))> {
-        let slot = self.find(name).filter(|&slot| self.runs_under(slot, holder))?;
+        let slot = self.find(hashed).filter(|&slot| self.runs_under(slot, holder))?;
         let shard = &mut *self.shard;
         let entry = &mut shard.slab[slot];
         entry.set_waited_for(true);
-        Some((slot, Duration::from_millis(entry.expires() - self.now), shard.waiters.enter(slot)))
+        Some((slot, Duration::from_millis(entry.expires() - self.now), shard.waiters.join(slot)))
     }
 
     /// Writes the answer. Room for it is reserved first, so that a failure changes nothing.
@@ -127,8 +127,8 @@ impl Turn<'_> {
             self.remove(slot);
             return Ok(Finished::Done);
         }
-        self.grow(growth)?;
-        self.change(slot, growth, |entry| {
+        self.reserve_bytes(growth)?;
+        self.update(slot, growth, |entry| {
             entry.settle(settlement.claimant, settlement.payload.as_ref(), settlement.retention, now);
             None
         });
@@ -143,7 +143,7 @@ impl Turn<'_> {
             self.remove(slot);
             return Finished::Done;
         }
-        self.change(slot, 0, |entry| {
+        self.update(slot, 0, |entry| {
             entry.release(release.claimant, release.keep, now);
             if let Some(left) = undone.flatten() {
                 entry.undo(&left);

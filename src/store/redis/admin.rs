@@ -7,7 +7,7 @@
 use redis::{Pipeline, Value};
 
 use crate::{
-    store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
+    store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture, support::bytes::DecodeError},
     value::{
         Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State, StoreError, StoreErrorKind,
     },
@@ -15,10 +15,10 @@ use crate::{
 
 use super::{
     RedisStore,
-    claim::{Found, torn, whole},
-    connection::{Node, RetryOnDisconnect, said},
+    connection::{RetryOnDisconnect, ServerAddress, server_reply},
     error::CommandError,
-    record::{HEAD, Stored, Unreadable, glance},
+    record::{EncodedRecord, HEAD, decode_summary},
+    reply::{RawRecord, corrupt, expect_int},
     scripts::FORGET,
 };
 
@@ -29,13 +29,13 @@ const BATCHES: usize = 16;
 impl StoreAdmin for RedisStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move {
-            match self.read(&self.space.name(key)).await?.map(read).transpose() {
+            match self.read(&self.prefix.name(key)).await?.map(read).transpose() {
                 Ok(record) => Ok(record),
-                Err(Unreadable::Newer) => {
+                Err(DecodeError::Newer) => {
                     let newer = "the record is one of a later version of this crate";
                     Err(StoreError::new(StoreErrorKind::Corrupt, newer))
                 }
-                Err(Unreadable::Torn) => Err(torn()),
+                Err(DecodeError::Corrupt) => Err(corrupt()),
             }
         })
     }
@@ -52,19 +52,19 @@ impl StoreAdmin for RedisStore {
         seen: Claimant,
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_with_answer(key, Behalf::Of(seen), settlement))
+        StoreFuture::new(self.settle_record(key, Behalf::Of(seen), settlement))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_without_answer(key, Behalf::Of(seen), release))
+        StoreFuture::new(self.release_record(key, Behalf::Of(seen), release))
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
-            let name = self.space.name(key);
+            let name = self.prefix.name(key);
             let channel = self.channel(&name);
-            let removed = self.line().script(&FORGET, &name, &[&channel], RetryOnDisconnect::No).await?;
-            Ok(whole(removed)? > 0)
+            let removed = self.transport().script(&FORGET, &name, &[&channel], RetryOnDisconnect::No).await?;
+            Ok(expect_int(removed)? > 0)
         })
     }
 
@@ -80,15 +80,15 @@ impl StoreAdmin for RedisStore {
 }
 
 /// The record under a name, if there is one.
-type Read = Result<Option<Record>, Unreadable>;
+type ReadResult = Result<Option<Record>, DecodeError>;
 
 /// A record's name and its key.
-type Named = (Vec<u8>, RecordKey);
+type NamedKey = (Vec<u8>, RecordKey);
 
 impl RedisStore {
     /// Collects a page, from the master and the place that the cursor names.
     async fn page(&self, filter: Filter, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
-        let masters = self.line().masters().await?;
+        let masters = self.transport().masters().await?;
         let (mut cursor, node) = match after.as_ref().map(position) {
             None => (0, None),
             Some(Some(position)) => position,
@@ -104,7 +104,7 @@ impl RedisStore {
             let Some(node) = &master else { break };
             let node = node.as_ref();
             let (next, names) = self.scan(node, cursor, limit.clamp(BATCH.0, BATCH.1)).await?;
-            let names = self.admitted(node, filter, names).await?;
+            let names = self.matching_names(node, filter, names).await?;
             for (read, (_, key)) in self.records(node, &names).await?.into_iter().zip(&names) {
                 if let Ok(Some(record)) = read
                     && filter.admits(&record)
@@ -127,12 +127,12 @@ impl RedisStore {
     async fn count(&self) -> Result<Stats, StoreError> {
         // `SCAN` may show a name twice while the server's table grows or shrinks, so repeated names are recognised.
         let (mut stats, mut seen) = (Stats::default(), std::collections::HashSet::new());
-        for node in self.line().masters().await? {
+        for node in self.transport().masters().await? {
             let (node, mut cursor) = (node.as_ref(), 0);
             loop {
                 let (next, names) = self.scan(node, cursor, BATCH.1).await?;
                 let names: Vec<_> = names.into_iter().filter(|(name, _)| seen.insert(digest(name))).collect();
-                for (state, abandoned) in self.glances(node, &names).await?.into_iter().flatten() {
+                for (state, abandoned) in self.summaries(node, &names).await?.into_iter().flatten() {
                     stats.count(state, abandoned);
                 }
                 cursor = next;
@@ -145,101 +145,119 @@ impl RedisStore {
     }
 
     /// Returns the names of this namespace's records, out of about `count` names of the database.
-    async fn scan(&self, node: Option<&Node>, cursor: u64, count: usize) -> Result<(u64, Vec<Named>), CommandError> {
+    async fn scan(
+        &self,
+        node: Option<&ServerAddress>,
+        cursor: u64,
+        count: usize,
+    ) -> Result<(u64, Vec<NamedKey>), CommandError> {
         let mut command = redis::cmd("SCAN");
-        command.arg(cursor).arg("MATCH").arg(self.space.pattern()).arg("COUNT").arg(count).arg("TYPE").arg("string");
-        let Value::Array(answer) = self.line().command_at(node, &command).await? else { return Err(CommandError::Odd) };
-        let [Value::BulkString(next), Value::Array(names)] = <[Value; 2]>::try_from(answer).unwrap_or_default() else {
-            return Err(CommandError::Odd);
+        command.arg(cursor).arg("MATCH").arg(self.prefix.pattern()).arg("COUNT").arg(count).arg("TYPE").arg("string");
+        let Value::Array(answer) = self.transport().command_at(node, &command).await? else {
+            return Err(CommandError::UnexpectedReply);
         };
-        let next = std::str::from_utf8(&next).ok().and_then(|next| next.parse().ok()).ok_or(CommandError::Odd)?;
+        let [Value::BulkString(next), Value::Array(names)] = <[Value; 2]>::try_from(answer).unwrap_or_default() else {
+            return Err(CommandError::UnexpectedReply);
+        };
+        let next =
+            std::str::from_utf8(&next).ok().and_then(|next| next.parse().ok()).ok_or(CommandError::UnexpectedReply)?;
         let own = names.into_iter().filter_map(|name| match name {
-            Value::BulkString(name) => self.space.key(&name).map(|key| (name, key)),
+            Value::BulkString(name) => self.prefix.key(&name).map(|key| (name, key)),
             _ => None,
         });
         Ok((next, own.collect()))
     }
 
     /// Returns the names that the filter may admit, without reading answers and notes.
-    async fn admitted(
+    async fn matching_names(
         &self,
-        node: Option<&Node>,
+        node: Option<&ServerAddress>,
         filter: Filter,
-        names: Vec<Named>,
-    ) -> Result<Vec<Named>, CommandError> {
+        names: Vec<NamedKey>,
+    ) -> Result<Vec<NamedKey>, CommandError> {
         if filter == Filter::All {
             return Ok(names);
         }
-        let glances = self.glances(node, &names).await?;
-        let admitted = names.into_iter().zip(glances).filter(|(_, glance)| match (filter, glance) {
+        let summaries = self.summaries(node, &names).await?;
+        let matching = names.into_iter().zip(summaries).filter(|(_, summary)| match (filter, summary) {
             (Filter::State(wanted), Some((state, _))) => *state == wanted,
             (Filter::Abandoned, Some((_, abandoned))) => *abandoned,
             _ => false,
         });
-        Ok(admitted.map(|(name, _)| name).collect())
+        Ok(matching.map(|(name, _)| name).collect())
     }
 
     /// Returns the state of each record, and whether it is abandoned.
-    async fn glances(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Option<(State, bool)>>, CommandError> {
+    async fn summaries(
+        &self,
+        node: Option<&ServerAddress>,
+        names: &[NamedKey],
+    ) -> Result<Vec<Option<(State, bool)>>, CommandError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
         let last = HEAD - 1;
-        let answers = self.steps(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
+        let answers = self.transactions(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
             pipeline.cmd("GETRANGE").arg(name).arg(0).arg(last).cmd("PTTL").arg(name);
         });
-        let glances = answers.await?.into_iter().map(|answer| match answer {
+        let summaries = answers.await?.into_iter().map(|answer| match answer {
             Value::Array(pair) => match &*pair {
-                [Value::BulkString(head), Value::Int(left)] => glance(head, *left),
+                [Value::BulkString(head), Value::Int(left)] => decode_summary(head, *left),
                 _ => None,
             },
             _ => None,
         });
-        Ok(glances.collect())
+        Ok(summaries.collect())
     }
 
     /// Reads complete records.
-    async fn records(&self, node: Option<&Node>, names: &[Named]) -> Result<Vec<Read>, CommandError> {
-        let answers = self.steps(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
+    async fn records(&self, node: Option<&ServerAddress>, names: &[NamedKey]) -> Result<Vec<ReadResult>, CommandError> {
+        let answers = self.transactions(node, names.iter().map(|(name, _)| &**name), |pipeline, name| {
             pipeline.cmd("GET").arg(name).cmd("PTTL").arg(name).cmd("PEXPIRETIME").arg(name);
         });
-        answers.await?.into_iter().map(|answer| Ok(Found::read(said(answer)?)?.map(read).transpose())).collect()
+        answers
+            .await?
+            .into_iter()
+            .map(|answer| Ok(RawRecord::read(server_reply(answer)?)?.map(read).transpose()))
+            .collect()
     }
 
     /// Queries each name in one atomic step, in a transaction of its own: on a cluster, a transaction may not span
     /// slots.
-    async fn steps<'n>(
+    async fn transactions<'n>(
         &self,
-        node: Option<&Node>,
+        node: Option<&ServerAddress>,
         names: impl Iterator<Item = &'n [u8]>,
-        ask: impl Fn(&mut Pipeline, &'n [u8]),
+        add_commands: impl Fn(&mut Pipeline, &'n [u8]),
     ) -> Result<Vec<Value>, CommandError> {
         let (mut pipeline, mut ends) = (Pipeline::new(), Vec::new());
         for name in names {
-            ask(pipeline.cmd("MULTI"), name);
+            add_commands(pipeline.cmd("MULTI"), name);
             ends.push(pipeline.cmd("EXEC").len() - 1);
         }
         if ends.is_empty() {
             return Ok(Vec::new());
         }
-        let mut answers = self.line().pipeline_at(node, &pipeline).await?;
-        ends.into_iter().map(|end| answers.get_mut(end).map(std::mem::take).ok_or(CommandError::Odd)).collect()
+        let mut answers = self.transport().pipeline_at(node, &pipeline).await?;
+        ends.into_iter()
+            .map(|end| answers.get_mut(end).map(std::mem::take).ok_or(CommandError::UnexpectedReply))
+            .collect()
     }
 }
 
 /// Reads a complete record with its times.
-fn read(found: Found) -> Result<Record, Unreadable> {
-    Ok(Stored::read(found.bytes, found.left)?.record(found.expires))
+fn read(found: RawRecord) -> Result<Record, DecodeError> {
+    Ok(EncodedRecord::read(found.bytes, found.left)?.record(found.expires))
 }
 
 /// Returns the cursor of a page: the cursor of `SCAN`, and its server if there are several.
-fn cursor_at(cursor: u64, node: Option<&Node>) -> Cursor {
+fn cursor_at(cursor: u64, node: Option<&ServerAddress>) -> Cursor {
     let node = node.map_or(String::new(), |(host, port)| format!("{port} {host}"));
     Cursor::from_bytes([&cursor.to_be_bytes(), node.as_bytes()].concat())
 }
 
 /// Reads a cursor; `None` if it is malformed.
-fn position(cursor: &Cursor) -> Option<(u64, Option<Node>)> {
+fn position(cursor: &Cursor) -> Option<(u64, Option<ServerAddress>)> {
     let (cursor, node) = cursor.as_bytes().split_first_chunk()?;
     let cursor = u64::from_be_bytes(*cursor);
     if node.is_empty() {

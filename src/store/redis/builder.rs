@@ -18,19 +18,19 @@ use redis::{
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    RedisStore, Shared,
-    connection::{Limits, Line, Link, Source, hearing, server, tls},
-    names::Space,
-    waiting::Waiting,
+    RedisShared, RedisStore,
+    connection::{Limits, ManagedConnection, Target, Transport, resp3_client, server, tls},
+    key_prefix::KeyPrefix,
+    notifications::Notifications,
 };
 
 /// The time after which the operating system considers a connection without any reply dead.
-const SILENCE: Duration = Duration::from_secs(15);
+const DEAD_AFTER: Duration = Duration::from_secs(15);
 
 /// Builds a [`RedisStore`].
 #[must_use = "a store is made by `connect`"]
 pub struct RedisStoreBuilder {
-    space: Space,
+    prefix: KeyPrefix,
     limits: Limits,
     certificates: tls::Certificates,
 }
@@ -38,7 +38,7 @@ pub struct RedisStoreBuilder {
 impl RedisStoreBuilder {
     pub(super) fn new() -> Self {
         let limits = Limits { connect: Duration::from_secs(2), command: Duration::from_secs(2) };
-        Self { space: Space::root(), limits, certificates: tls::Certificates::none() }
+        Self { prefix: KeyPrefix::root(), limits, certificates: tls::Certificates::none() }
     }
 
     /// Sets a namespace, which keeps the records apart from those of other applications on the same server. Default:
@@ -46,7 +46,7 @@ impl RedisStoreBuilder {
     ///
     /// The namespace is the same as that of [`RedisStore::namespace`].
     pub fn namespace(self, name: &str) -> Self {
-        Self { space: self.space.within(name), ..self }
+        Self { prefix: self.prefix.within(name), ..self }
     }
 
     /// Sets how long it may take to get a connection. Default: two seconds.
@@ -66,12 +66,12 @@ impl RedisStoreBuilder {
     /// Sets the certificate authorities to trust, one or more certificates in PEM, instead of those of the operating
     /// system.
     ///
-    /// The setting is for `connect` with a URL of `rediss://`, `rediss-cluster://` or `rediss-sentinel://`; a client of
+    /// The setting is for `connect` with a URL of `rediss://`, `rediss-cluster_urls://` or `rediss-sentinel://`; a client of
     /// the application's has certificates of its own.
     #[cfg(feature = "redis-tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
     pub fn root_certificates(self, pem: impl Into<Vec<u8>>) -> Self {
-        Self { certificates: self.certificates.trusting(pem.into()), ..self }
+        Self { certificates: self.certificates.with_roots(pem.into()), ..self }
     }
 
     /// Sets the certificate that is presented to a server that asks for one, as Redis does by default
@@ -80,14 +80,14 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
     pub fn client_certificate(self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        Self { certificates: self.certificates.shown(chain.into(), key.into()), ..self }
+        Self { certificates: self.certificates.with_client(chain.into(), key.into()), ..self }
     }
 
     /// Connects to the server of a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
     /// or `unix:///path`.
     ///
-    /// With the feature `redis-cluster`, the URL may name some of the servers of a cluster:
-    /// `redis-cluster://user:password@host:6379,host:6379`, or `rediss-cluster://…`. A cluster has database 0 only.
+    /// With the feature `redis-cluster_urls`, the URL may name some of the servers of a cluster:
+    /// `redis-cluster_urls://user:password@host:6379,host:6379`, or `rediss-cluster_urls://…`. A cluster has database 0 only.
     ///
     /// With the feature `redis-sentinel`, the URL may name a master that sentinels monitor:
     /// `redis-sentinel://user:password@host:26379,host:26379/name`, or `rediss-sentinel://…`. User and password are
@@ -102,20 +102,20 @@ impl RedisStoreBuilder {
         super::connection::check(url)?;
         self.certificates.check(url)?;
         #[cfg(feature = "redis-cluster")]
-        if let Some(servers) = cluster(url) {
+        if let Some(servers) = cluster_urls(url) {
             return self.connect_servers(servers).await;
         }
         #[cfg(feature = "redis-sentinel")]
         if let Some(url) = super::connection::Url::read(url) {
-            let client = || url.client(settled(TcpSettings::default()), &self.certificates);
+            let client = || url.client(with_keepalive(TcpSettings::default()), &self.certificates);
             let clients = client().and_then(|first| Ok([first, client()?]));
             let clients = clients.map_err(|error| misconfigured(&error, "the URL of Redis Sentinel"))?;
-            return self.connect_watched(clients).await;
+            return self.connect_master(clients).await;
         }
-        let info = url.into_connection_info().and_then(|info| self.certificates.of_one(info));
+        let info = url.into_connection_info().and_then(|info| self.certificates.apply_to_client(info));
         let info = info.map_err(|error| misconfigured(&error, "the URL of Redis"))?;
-        let settings = settled(info.tcp_settings().clone());
-        let client = hearing(&info.set_tcp_settings(settings));
+        let settings = with_keepalive(info.tcp_settings().clone());
+        let client = resp3_client(&info.set_tcp_settings(settings));
         self.connect_client(client.map_err(|error| misconfigured(&error, "the URL of Redis"))?).await
     }
 
@@ -128,20 +128,20 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-sentinel")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-sentinel")))]
     pub async fn connect_sentinels(self, client: redis::sentinel::SentinelClient) -> Result<RedisStore, StoreError> {
-        self.connect_watched([client]).await
+        self.connect_master([client]).await
     }
 
     /// Connects to the master that sentinels name.
     #[cfg(feature = "redis-sentinel")]
-    async fn connect_watched(
+    async fn connect_master(
         self,
         clients: impl IntoIterator<Item = redis::sentinel::SentinelClient>,
     ) -> Result<RedisStore, StoreError> {
-        let watched = Arc::new(super::connection::Watched::new(clients));
-        let source = || Source::Sentinels(Arc::clone(&watched));
-        let line = Line::Own(Arc::new(Link::new(source(), self.limits)));
-        let waiting = Waiting::new(Some(source()), self.limits);
-        self.finish(line, waiting, "the master of sentinels".into()).await
+        let master = Arc::new(super::connection::SentinelMaster::new(clients));
+        let target = || Target::Sentinels(Arc::clone(&master));
+        let transport = Transport::Managed(Arc::new(ManagedConnection::new(target(), self.limits)));
+        let notifications = Notifications::new(Some(target()), self.limits);
+        self.finish(transport, notifications, "the master of sentinels".into()).await
     }
 
     /// Connects to a cluster with a client of the application's.
@@ -153,16 +153,16 @@ impl RedisStoreBuilder {
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
     pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
-        let line = Line::Cluster(super::connection::Cluster::connect(client.clone(), self.limits).await?);
-        let waiting = Waiting::in_cluster(client, self.limits);
-        self.finish(line, waiting, "a cluster".into()).await
+        let transport = Transport::Cluster(super::connection::Cluster::connect(client.clone(), self.limits).await?);
+        let notifications = Notifications::in_cluster(client, self.limits);
+        self.finish(transport, notifications, "a cluster".into()).await
     }
 
     /// Connects to a cluster by the addresses of some of its servers.
     #[cfg(feature = "redis-cluster")]
     async fn connect_servers(self, servers: Vec<String>) -> Result<RedisStore, StoreError> {
-        let settings = settled(TcpSettings::default());
-        let builder = self.certificates.of_cluster(redis::cluster::ClusterClientBuilder::new(servers));
+        let settings = with_keepalive(TcpSettings::default());
+        let builder = self.certificates.apply_to_cluster(redis::cluster::ClusterClientBuilder::new(servers));
         let client = builder
             .use_protocol(redis::ProtocolVersion::RESP3)
             .tcp_settings(settings)
@@ -179,12 +179,13 @@ impl RedisStoreBuilder {
     /// With the third version of the protocol (RESP3), it is noticed at once if an unused connection breaks.
     pub async fn connect_client(self, client: Client) -> Result<RedisStore, StoreError> {
         tls::prepare(client.get_connection_info().addr());
-        let hearing =
-            hearing(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
-        let address = shown(client.get_connection_info().addr());
-        let line = Line::Own(Arc::new(Link::new(Source::One(Box::new(client)), self.limits)));
-        let waiting = Waiting::new(Some(Source::One(Box::new(hearing))), self.limits);
-        self.finish(line, waiting, address).await
+        let resp3_client =
+            resp3_client(client.get_connection_info()).map_err(|error| misconfigured(&error, "the client of Redis"))?;
+        let address = display_address(client.get_connection_info().addr());
+        let transport =
+            Transport::Managed(Arc::new(ManagedConnection::new(Target::One(Box::new(client)), self.limits)));
+        let notifications = Notifications::new(Some(Target::One(Box::new(resp3_client))), self.limits);
+        self.finish(transport, notifications, address).await
     }
 
     /// Uses a connection of the application's, which has to reconnect by itself if it breaks: a `ConnectionManager`
@@ -196,19 +197,24 @@ impl RedisStoreBuilder {
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let line = Line::Lent(Box::new(connection), self.limits.command);
-        let waiting = Waiting::new(None, self.limits);
-        self.finish(line, waiting, "the application's connection".into()).await
+        let transport = Transport::Provided(Box::new(connection), self.limits.command);
+        let notifications = Notifications::new(None, self.limits);
+        self.finish(transport, notifications, "the application's connection".into()).await
     }
 
     /// Checks the servers and creates the store.
-    async fn finish(self, line: Line, waiting: Waiting, address: Box<str>) -> Result<RedisStore, StoreError> {
-        let concerns = Box::pin(server::check(&line)).await?;
-        let shared = Arc::new(Shared { line, waiting, address });
+    async fn finish(
+        self,
+        transport: Transport,
+        notifications: Notifications,
+        address: Box<str>,
+    ) -> Result<RedisStore, StoreError> {
+        let concerns = Box::pin(server::check(&transport)).await?;
+        let shared = Arc::new(RedisShared { transport, notifications, address });
         if let Some(concerns) = concerns {
-            server::look_after(&shared, concerns);
+            server::monitor(&shared, concerns);
         }
-        Ok(RedisStore { shared, space: self.space })
+        Ok(RedisStore { shared, prefix: self.prefix })
     }
 }
 
@@ -216,7 +222,7 @@ impl RedisStoreBuilder {
 impl fmt::Debug for RedisStoreBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStoreBuilder")
-            .field("namespace", &self.space.text())
+            .field("namespace", &self.prefix.text())
             .field("connect_timeout", &self.limits.connect)
             .field("command_timeout", &self.limits.command)
             .finish_non_exhaustive()
@@ -224,17 +230,17 @@ impl fmt::Debug for RedisStoreBuilder {
 }
 
 /// Returns socket settings with which it is noticed if the other end is gone.
-fn settled(settings: TcpSettings) -> TcpSettings {
-    let keepalive = TcpKeepalive::new().with_time(SILENCE / 3).with_interval(SILENCE / 3);
+fn with_keepalive(settings: TcpSettings) -> TcpSettings {
+    let keepalive = TcpKeepalive::new().with_time(DEAD_AFTER / 3).with_interval(DEAD_AFTER / 3);
     let settings = settings.set_nodelay(true).set_keepalive(keepalive);
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
-    let settings = settings.set_user_timeout(SILENCE);
+    let settings = settings.set_user_timeout(DEAD_AFTER);
     settings
 }
 
 /// Returns the URLs of the servers that the URL of a cluster names.
 #[cfg(feature = "redis-cluster")]
-fn cluster(url: &str) -> Option<Vec<String>> {
+fn cluster_urls(url: &str) -> Option<Vec<String>> {
     let (scheme, rest) = url.split_once("-cluster://")?;
     // A password may contain commas; a host does not.
     let (user, hosts) =
@@ -251,19 +257,19 @@ fn misconfigured(error: &RedisError, what: &str) -> StoreError {
 }
 
 /// Returns an address for logs.
-fn shown(address: &ConnectionAddr) -> Box<str> {
+fn display_address(address: &ConnectionAddr) -> Box<str> {
     address.to_string().into()
 }
 
 #[cfg(all(test, feature = "redis-cluster"))]
 mod tests {
-    use super::cluster;
+    use super::cluster_urls;
 
     #[test]
     fn the_url_of_a_cluster_names_servers() {
-        let servers = |url| cluster(url).unwrap_or_default();
+        let servers = |url| cluster_urls(url).unwrap_or_default();
         assert_eq!(servers("redis-cluster://a:1,b:2"), ["redis://a:1", "redis://b:2"]);
         assert_eq!(servers("rediss-cluster://me:p,@w@a:1,b:2"), ["rediss://me:p,@w@a:1", "rediss://me:p,@w@b:2"]);
-        assert!(cluster("redis://a:1").is_none() && cluster("http-cluster://a").is_none());
+        assert!(cluster_urls("redis://a:1").is_none() && cluster_urls("http-cluster://a").is_none());
     }
 }

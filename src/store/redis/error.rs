@@ -31,7 +31,7 @@ const REFUSED: &str = "connection refused: no Redis listens at this address, or 
 #[derive(Clone)]
 pub(super) enum CommandError {
     /// It was not sent: there is no connection.
-    Unsent(RedisError),
+    NotSent(RedisError),
     /// No connection was established in time; it was not sent.
     NoConnection,
     /// It was sent, or may have been.
@@ -44,17 +44,17 @@ pub(super) enum CommandError {
     /// It was sent, but not answered in time.
     NoAnswer,
     /// The answer is not one that Redis returns for this command.
-    Odd,
+    UnexpectedReply,
 }
 
 impl CommandError {
     /// Returns whether the connection broke while the command was under way.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(super) fn is_disconnect(&self) -> bool {
         matches!(self, Self::Failed(error) if error.is_unrecoverable_error())
     }
 
     /// Returns whether the connection broke, at the first try or at the second.
-    pub(super) fn was_cut(&self) -> bool {
+    pub(super) fn was_disconnected(&self) -> bool {
         matches!(self, Self::Failed(error) | Self::FailedAgain(error) if error.is_unrecoverable_error())
     }
 
@@ -66,7 +66,7 @@ impl CommandError {
     /// Combines the error of a second try with that of a first one, which may have taken effect.
     pub(super) fn after(self, first: Self) -> Self {
         match self {
-            Self::Unsent(_) | Self::NoConnection => first,
+            Self::NotSent(_) | Self::NoConnection => first,
             Self::Failed(error) => Self::FailedAgain(error),
             other => other,
         }
@@ -110,16 +110,18 @@ impl CommandError {
 
 /// Messages contain neither hosts nor keys; the driver's error is the source, and contains no secret.
 impl From<CommandError> for StoreError {
-    fn from(trouble: CommandError) -> Self {
+    fn from(error: CommandError) -> Self {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, Timeout, Unavailable};
 
-        let error = match trouble {
+        let error = match error {
             CommandError::NoConnection => {
                 return Self::new(Unavailable, "no connection to Redis in time").without_effect();
             }
             CommandError::NoAnswer => return Self::new(Timeout, "Redis did not answer in time"),
-            CommandError::Odd => return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for"),
-            CommandError::Unsent(error) => {
+            CommandError::UnexpectedReply => {
+                return Self::new(Corrupt, "Redis gave an answer of another kind than was asked for");
+            }
+            CommandError::NotSent(error) => {
                 let (kind, message) = match (error.kind(), error.code()) {
                     _ if tls::fault(&error).is_some() => (Misconfigured, tls::fault(&error).unwrap_or_default()),
                     (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
@@ -172,8 +174,8 @@ impl From<CommandError> for StoreError {
 
 /// Returns whether the error says that a value is too large. The server has no code for that.
 fn is_too_large(error: &RedisError) -> bool {
-    let said = ["invalid bulk length", "proto-max-bulk-len", "bit offset is not an integer or out of range"];
-    error.detail().is_some_and(|detail| said.iter().any(|said| detail.contains(said)))
+    let details = ["invalid bulk length", "proto-max-bulk-len", "bit offset is not an integer or out of range"];
+    error.detail().is_some_and(|detail| details.iter().any(|text| detail.contains(text)))
 }
 
 /// Returns whether connections are refused. For a cluster without any reachable server, the driver reports this only as
@@ -215,15 +217,15 @@ fn refusal(error: &RedisError) -> Option<(StoreErrorKind, &'static str)> {
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> CommandError {
-        let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+    fn server_error(text: &str) -> CommandError {
+        let value = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap();
         CommandError::Failed(value.extract_error().unwrap_err())
     }
 
     #[test]
     fn refusals_have_no_effect() {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Unavailable};
-        for (line, kind) in [
+        for (text, kind) in [
             ("OOM command not allowed when used memory > 'maxmemory'.", Full),
             ("READONLY You can't write against a read only replica.", Unavailable),
             ("NOREPLICAS Not enough good replicas to write.", Unavailable),
@@ -233,25 +235,29 @@ mod tests {
             ("MOVED 3999 127.0.0.1:6381", Misconfigured),
             ("WRONGTYPE Operation against a key holding the wrong kind of value", Corrupt),
         ] {
-            let error = StoreError::from(said(line));
-            assert_eq!((error.kind(), error.is_without_effect()), (kind, true), "{line}");
+            let error = StoreError::from(server_error(text));
+            assert_eq!((error.kind(), error.is_without_effect()), (kind, true), "{text}");
         }
     }
 
     #[test]
     fn what_may_have_been_done_is_not_called_undone() {
         let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-        assert!(CommandError::Failed(cut.clone()).is_cut());
-        for trouble in [CommandError::Failed(cut.clone()), CommandError::NoAnswer, said("ERR whatever")] {
-            assert!(!StoreError::from(trouble).is_without_effect());
+        assert!(CommandError::Failed(cut.clone()).is_disconnect());
+        for error in [CommandError::Failed(cut.clone()), CommandError::NoAnswer, server_error("ERR whatever")] {
+            assert!(!StoreError::from(error).is_without_effect());
         }
-        for second in [CommandError::Unsent(cut.clone()), CommandError::NoConnection, said("OOM full"), said("LOADING")]
-        {
+        for second in [
+            CommandError::NotSent(cut.clone()),
+            CommandError::NoConnection,
+            server_error("OOM full"),
+            server_error("LOADING"),
+        ] {
             let error = StoreError::from(second.after(CommandError::Failed(cut.clone())));
             assert!(!error.is_without_effect() && error.is_temporary(), "{error:?}");
         }
-        assert!(said("OOM full").after(CommandError::Failed(cut.clone())).refuses_writes());
-        assert!(StoreError::from(CommandError::Unsent(cut)).is_without_effect());
+        assert!(server_error("OOM full").after(CommandError::Failed(cut.clone())).refuses_writes());
+        assert!(StoreError::from(CommandError::NotSent(cut)).is_without_effect());
         assert!(StoreError::from(CommandError::NoConnection).is_without_effect());
     }
 }

@@ -16,12 +16,12 @@ use crate::{
 
 use super::{
     RedisStore,
-    claim::{Found, torn},
     connection::RetryOnDisconnect,
     error::CommandError,
-    large::{Ending, LARGE, LARGEST},
-    record::{PAYLOAD, Stored, Unreadable, lease_and_span, millis, times},
+    record::{PAYLOAD, lease_and_span, millis, times},
+    reply::finished,
     scripts::{RELEASE, RENEW, SETTLE},
+    settle_large::{LARGE, LARGEST, SettleArguments},
 };
 
 /// Returns what a script compares: the claimant that the record must name, and '1' if its lease must have lapsed.
@@ -32,19 +32,19 @@ fn compared(behalf: Behalf, by: Claimant) -> ([u8; 16], &'static [u8]) {
 
 impl RedisStore {
     /// Renews a lease.
-    pub(super) async fn prolong(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
+    pub(super) async fn renew_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
         let (lease, span) = lease_and_span(claim);
         let (times, span) = (times(lease, span, 0), span.to_string());
         let arguments: [&[u8]; 3] = [&claim.claimant.to_bytes(), &times[..16], span.as_bytes()];
-        match self.line().script(&RENEW, &self.space.name(key), &arguments, RetryOnDisconnect::Yes).await? {
+        match self.transport().script(&RENEW, &self.prefix.name(key), &arguments, RetryOnDisconnect::Yes).await? {
             Value::Int(1) => Ok(Renewed::Done),
             Value::Int(0) => Ok(Renewed::Lost),
-            _ => Err(CommandError::Odd.into()),
+            _ => Err(CommandError::UnexpectedReply.into()),
         }
     }
 
     /// Settles: in one script, or as a draft if the answer is large.
-    pub(super) async fn end_with_answer(
+    pub(super) async fn settle_record(
         &self,
         key: &RecordKey,
         behalf: Behalf,
@@ -61,51 +61,34 @@ impl RedisStore {
         let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();
         let span = millis(settlement.retention);
         let (times, span) = (times(0, span, length), span.to_string());
-        let (name, owner) = (self.space.name(key), settlement.claimant.to_bytes());
+        let (name, owner) = (self.prefix.name(key), settlement.claimant.to_bytes());
         let channel = self.channel(&name);
         let (flag, span) = (flag.as_bytes(), span.as_bytes());
         if payload.len() >= LARGE && !settlement.retention.is_zero() {
-            let ending = Ending { runner, owner, lapsed, flag, times, payload, span, channel: &channel };
-            if let Some(finished) = self.settle_large(&name, &ending).await? {
+            let settle = SettleArguments { runner, owner, lapsed, flag, times, payload, span, channel: &channel };
+            if let Some(finished) = self.settle_large(&name, &settle).await? {
                 return Ok(finished);
             }
         }
         self.fits(&name, payload.len()).await?;
         let arguments: [&[u8]; 8] = [&runner, &owner, lapsed, flag, &times, payload, span, &channel];
-        finished(self.line().script(&SETTLE, &name, &arguments, RetryOnDisconnect::Yes).await?)
+        finished(self.transport().script(&SETTLE, &name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 
     /// Releases or undoes.
-    pub(super) async fn end_without_answer(
+    pub(super) async fn release_record(
         &self,
         key: &RecordKey,
         behalf: Behalf,
         release: &Release,
     ) -> Result<Finished, StoreError> {
         let (runner, lapsed) = compared(behalf, release.claimant);
-        let name = self.space.name(key);
+        let name = self.prefix.name(key);
         let keep = millis(release.keep);
         let span = keep.to_string();
         let undo: &[u8] = if release.undo { b"1" } else { b"0" };
         let (owner, channel) = (release.claimant.to_bytes(), self.channel(&name));
         let arguments: [&[u8]; 7] = [&runner, &owner, lapsed, &keep.to_be_bytes(), span.as_bytes(), &channel, undo];
-        finished(self.line().script(&RELEASE, &name, &arguments, RetryOnDisconnect::Yes).await?)
-    }
-}
-
-/// Converts a script's answer.
-pub(super) fn finished(answer: Value) -> Result<Finished, StoreError> {
-    match answer {
-        Value::Int(1) => Ok(Finished::Done),
-        Value::Int(2) => Ok(Finished::AlreadyDone),
-        answer => {
-            let Some(found) = Found::read(answer)? else { return Ok(Finished::Refused(None)) };
-            match Stored::read(found.bytes, found.left) {
-                Ok(stored) => Ok(Finished::Refused(Some(Box::new(stored.record(found.expires))))),
-                // The claim is lost to a later version, whose records cannot be shown.
-                Err(Unreadable::Newer) => Ok(Finished::Refused(None)),
-                Err(Unreadable::Torn) => Err(torn()),
-            }
-        }
+        finished(self.transport().script(&RELEASE, &name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 }

@@ -3,14 +3,14 @@
 //! # In reading order
 //!
 //! 1. `mod`: the store and its verbs. `builder`: how it is connected.
-//! 2. `names`: the names of records, channels and drafts. `record`: the layout of a record; `record/draft` writes one,
+//! 2. `key_prefix`: the names of records, channels and drafts. `record`: the layout of a record; `record/new_record` writes one,
 //!    `record/parts` is what follows the payload.
-//! 3. `claim`: issue, claim, takeover. `finish`: renew, settle, release. `large`: settling an answer that no script
+//! 3. `claim`: issue, claim, takeover. `finish`: renew, settle, release; `reply`: what their scripts answer. `settle_large`: settling an answer that no script
 //!    should copy.
 //! 4. `scripts`, `lua/`: the steps that have to compare before they write, one file each, with a common prelude.
-//! 5. `connection`: how a command gets an answer: one server (`link`), a cluster, sentinels, TLS; `line` is the common
+//! 5. `connection`: how a command gets an answer: one server (`managed`), a cluster, sentinels, TLS; `transport` is the common
 //!    interface.
-//! 6. `waiting`: who waits for a running record, and how the end of its claim is noticed.
+//! 6. `notifications`: who waits for a running record, and how the end of its claim is noticed.
 //! 7. `admin`: listing, counting, reconciling. `error`: what the server's errors mean.
 //!
 //! # A record
@@ -42,7 +42,7 @@
 //! # Who locks what
 //!
 //! Nothing is locked across an await except two asynchronous mutexes: the one of a connection that is being opened
-//! (`link/dial`), and the one of the subscriptions (`waiting`). Both are held by a task or a call that ends within a
+//! (`managed/dial`), and the one of the subscriptions (`notifications`). Both are held by a task or a call that ends within a
 //! bounded time.
 //!
 //! # What a verb sends
@@ -68,11 +68,12 @@ mod claim;
 mod connection;
 mod error;
 mod finish;
-mod large;
-mod names;
+mod key_prefix;
+mod notifications;
 mod record;
+mod reply;
 mod scripts;
-mod waiting;
+mod settle_large;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -80,7 +81,7 @@ use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlemen
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
-use self::{connection::Line, names::Space, waiting::Waiting};
+use self::{connection::Transport, key_prefix::KeyPrefix, notifications::Notifications};
 
 pub use self::builder::RedisStoreBuilder;
 
@@ -121,16 +122,16 @@ pub use self::builder::RedisStoreBuilder;
 /// See [`guide::redis`](crate::guide::redis) for memory, sizing and access rules.
 #[derive(Clone)]
 pub struct RedisStore {
-    shared: Arc<Shared>,
-    space: Space,
+    shared: Arc<RedisShared>,
+    prefix: KeyPrefix,
 }
 
 /// What all handles of a store share.
-struct Shared {
+struct RedisShared {
     /// How commands reach the server.
-    line: Line,
+    transport: Transport,
     /// Who waits for which record.
-    waiting: Waiting,
+    notifications: Notifications,
     /// The address, for `Debug`; it has neither user nor password.
     address: Box<str>,
 }
@@ -158,17 +159,17 @@ impl RedisStore {
     /// subscribed.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
-        Self { shared: Arc::clone(&self.shared), space: self.space.within(name) }
+        Self { shared: Arc::clone(&self.shared), prefix: self.prefix.within(name) }
     }
 
     /// Returns how commands reach the server.
-    fn line(&self) -> &Line {
-        &self.shared.line
+    fn transport(&self) -> &Transport {
+        &self.shared.transport
     }
 
     /// Returns the channel on which the end of a record's claim is published.
     fn channel(&self, name: &[u8]) -> Vec<u8> {
-        if self.line().is_cluster() { self.space.channel_beside(name) } else { self.space.channel() }
+        if self.transport().is_cluster() { self.prefix.channel_beside(name) } else { self.prefix.channel() }
     }
 }
 
@@ -177,14 +178,14 @@ impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
             .field("server", &self.shared.address)
-            .field("namespace", &self.space.text())
+            .field("namespace", &self.prefix.text())
             .finish_non_exhaustive()
     }
 }
 
 impl Store for RedisStore {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
-        StoreFuture::new(self.put_issued(key, issue))
+        StoreFuture::new(self.issue_record(key, issue))
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
@@ -192,15 +193,15 @@ impl Store for RedisStore {
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
-        StoreFuture::new(self.prolong(key, claim))
+        StoreFuture::new(self.renew_claim(key, claim))
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_with_answer(key, Behalf::Own, settlement))
+        StoreFuture::new(self.settle_record(key, Behalf::Own, settlement))
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_without_answer(key, Behalf::Own, release))
+        StoreFuture::new(self.release_record(key, Behalf::Own, release))
     }
 
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {

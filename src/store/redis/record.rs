@@ -1,13 +1,13 @@
 //! Reading a record. The layout is in the documentation of the parent module.
 //!
-//! Anything may be in the server: `Stored::read` accepts every string and distinguishes a record of a later version
-//! (`Newer`) from one that is damaged (`Torn`). The times of a record count from its last change, whose age is the span
+//! Anything may be in the server: `EncodedRecord::read` accepts every string and distinguishes a record of a later version
+//! (`Newer`) from one that is damaged (`Corrupt`). The times of a record count from its last change, whose age is the span
 //! less what `PTTL` says.
 //!
 //! A change of the layout needs a new version: the scripts compare the first byte, so an old process neither changes
 //! nor takes over a record of a new one, and answers it with 409 `record-incompatible`.
 
-mod draft;
+mod new_record;
 mod parts;
 
 use std::{
@@ -17,9 +17,10 @@ use std::{
 
 use bytes::Bytes;
 
+use crate::store::support::bytes::DecodeError;
 use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext};
 
-pub(super) use self::draft::{NewRecord, lease_and_span, millis, times};
+pub(super) use self::new_record::{NewRecord, lease_and_span, millis, times};
 
 use self::parts::Parts;
 
@@ -78,19 +79,10 @@ const BACKWARDS: u64 = 1 << 40;
 const FOREVER: u64 = 1 << 47;
 
 /// The result of `PTTL` for a record that never expires; also used for a record whose `PTTL` was not queried.
-pub(super) const UNTOLD: i64 = -1;
-
-/// The reason why a string cannot be read as a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// It is a record of a later version of this crate.
-    Newer,
-    /// It is not a record.
-    Torn,
-}
+pub(super) const NO_TTL: i64 = -1;
 
 /// A record as it was read, and the rest of its life.
-pub(super) struct Stored {
+pub(super) struct EncodedRecord {
     /// The whole string, which payload and note are slices of.
     bytes: Bytes,
     state: State,
@@ -107,25 +99,25 @@ pub(super) struct Stored {
     left: u64,
 }
 
-impl Stored {
+impl EncodedRecord {
     /// Reads a record whose `PTTL` is `left`.
-    pub(super) fn read(bytes: Vec<u8>, left: i64) -> Result<Self, Unreadable> {
+    pub(super) fn read(bytes: Vec<u8>, left: i64) -> Result<Self, DecodeError> {
         let bytes = Bytes::from(bytes);
         match bytes.first() {
             Some(&VERSION) => {}
-            Some(&version) if version > VERSION => return Err(Unreadable::Newer),
-            _ => return Err(Unreadable::Torn),
+            Some(&version) if version > VERSION => return Err(DecodeError::Newer),
+            _ => return Err(DecodeError::Corrupt),
         }
         let states = [State::Issued, State::Running, State::Settled, State::Released];
-        let state = states.into_iter().find(|&state| bytes.get(1) == Some(&code(state))).ok_or(Unreadable::Torn)?;
-        let length = u32::from_be_bytes(array(&bytes, LENGTH).ok_or(Unreadable::Torn)?) as usize;
+        let state = states.into_iter().find(|&state| bytes.get(1) == Some(&code(state))).ok_or(DecodeError::Corrupt)?;
+        let length = u32::from_be_bytes(array(&bytes, LENGTH).ok_or(DecodeError::Corrupt)?) as usize;
         let payload = HEAD..HEAD.saturating_add(length);
-        let behind = bytes.get(payload.end..).ok_or(Unreadable::Torn)?;
-        let Parts { binding, origin, trace, note } = Parts::read(bytes[PARTS], behind).ok_or(Unreadable::Torn)?;
+        let behind = bytes.get(payload.end..).ok_or(DecodeError::Corrupt)?;
+        let Parts { binding, origin, trace, note } = Parts::read(bytes[PARTS], behind).ok_or(DecodeError::Corrupt)?;
         let origin = origin.unwrap_or_else(|| Origin::new(caller(&bytes), secret(&bytes)));
         let note = bytes.slice_ref(note);
         // Somebody may have removed the expiry; -2 means that the record has just expired.
-        let left = if left == UNTOLD { FOREVER } else { left.try_into().unwrap_or(0) };
+        let left = if left == NO_TTL { FOREVER } else { left.try_into().unwrap_or(0) };
         Ok(Self { bytes, state, payload, binding, origin, trace, note, left })
     }
 
@@ -157,7 +149,7 @@ impl Stored {
     }
 
     /// Returns what a takeover compares: version, state, claimant and attempt.
-    pub(super) fn seen(&self) -> &[u8] {
+    pub(super) fn version_token(&self) -> &[u8] {
         &self.bytes[..SEEN]
     }
 
@@ -224,7 +216,7 @@ fn secret(bytes: &[u8]) -> SecretNumber {
 }
 
 /// Returns whether a record is running, by its bytes.
-pub(super) fn runs(bytes: &[u8]) -> bool {
+pub(super) fn is_running(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&code(State::Running))
 }
 
@@ -239,12 +231,12 @@ pub(super) fn owned_by(claimant: Claimant) -> [u8; OWNED] {
 /// Returns the state of a record of which only the head was read, and whether it is abandoned.
 ///
 /// It is used for lists and counts, which would otherwise transfer every answer.
-pub(super) fn glance(head: &[u8], left: i64) -> Option<(State, bool)> {
+pub(super) fn decode_summary(head: &[u8], left: i64) -> Option<(State, bool)> {
     let mut head = head.to_vec();
     // Without its payload and what follows it, the head is a complete record.
     head.get_mut(LENGTH..HEAD)?.fill(0);
     head[PARTS] = 0;
-    let stored = Stored::read(head, left).ok()?;
+    let stored = EncodedRecord::read(head, left).ok()?;
     let lapsed = stored.u64(LEASE) <= stored.age();
     (!stored.has_expired()).then_some((stored.state, stored.state == State::Running && lapsed))
 }

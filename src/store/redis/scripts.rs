@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Value};
 
 use super::{
-    connection::{Line, RetryOnDisconnect},
+    connection::{RetryOnDisconnect, Transport},
     error::CommandError,
 };
 
@@ -45,9 +45,9 @@ scripts! {
 
 /// The bytes of a command for its verb and its numbers, beside its names and arguments, so that its buffer need not
 /// grow.
-pub(super) const ROOM: usize = 40;
+pub(super) const COMMAND_OVERHEAD: usize = 40;
 
-impl Line {
+impl Transport {
     /// Runs a script on one record. If the server does not know the script yet, its text is sent.
     pub(super) async fn script(
         &self,
@@ -56,14 +56,14 @@ impl Line {
         arguments: &[&[u8]],
         again: RetryOnDisconnect,
     ) -> Result<Value, CommandError> {
-        match self.command(&script.known(&[name], arguments), again).await {
-            Err(trouble) if trouble.is_unknown_script() => self.teach(script, &[name], arguments, again).await,
+        match self.command(&script.evalsha(&[name], arguments), again).await {
+            Err(error) if error.is_unknown_script() => self.eval(script, &[name], arguments, again).await,
             answer => answer,
         }
     }
 
     /// Runs a script that the server does not know yet, by sending its text.
-    pub(super) async fn teach(
+    pub(super) async fn eval(
         &self,
         script: &'static Script,
         names: &[&[u8]],
@@ -76,7 +76,7 @@ impl Line {
 
 impl Script {
     /// Returns the command that runs the script on a server that knows it.
-    pub(super) fn known(&self, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
+    pub(super) fn evalsha(&self, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
         call("EVALSHA", &self.digest, names, arguments)
     }
 }
@@ -85,7 +85,7 @@ impl Script {
 fn call(verb: &str, script: &str, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
     let words = || names.iter().chain(arguments);
     let length = script.len() + words().map(|word| word.len()).sum::<usize>();
-    let mut command = Cmd::with_capacity(3 + names.len() + arguments.len(), length + ROOM);
+    let mut command = Cmd::with_capacity(3 + names.len() + arguments.len(), length + COMMAND_OVERHEAD);
     command.arg(verb).arg(script).arg(names.len());
     for word in words() {
         command.arg(*word);

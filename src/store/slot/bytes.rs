@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use crate::{
-    store::support::bytes::{put_text, take, take_text},
+    store::support::bytes::{DecodeError, put_text, take, take_text},
     value::{Binding, Caller, Claimant, Fingerprint, Origin, SecretNumber, State, StoredRecord, TraceContext},
 };
 
@@ -22,15 +22,6 @@ const TOKEN: u8 = 1 << 4;
 const PRINCIPAL: u8 = 1 << 5;
 const TRACE: u8 = 1 << 6;
 const SETTLED: u8 = 1 << 7;
-
-/// The reason why bytes cannot be read as a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// They are a record of a later version of this crate.
-    Newer,
-    /// They are not a record.
-    Corrupt,
-}
 
 pub(super) fn write(record: &StoredRecord) -> Vec<u8> {
     let (binding, payload) = (record.binding.as_ref(), record.payload.as_deref());
@@ -70,11 +61,11 @@ pub(super) fn write(record: &StoredRecord) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<StoredRecord, Unreadable> {
+pub(super) fn read(bytes: &[u8]) -> Result<StoredRecord, DecodeError> {
     match bytes.split_first() {
-        Some((&VERSION, rest)) => read_current(rest).ok_or(Unreadable::Corrupt),
-        Some((&version, _)) if version > VERSION => Err(Unreadable::Newer),
-        _ => Err(Unreadable::Corrupt),
+        Some((&VERSION, rest)) => read_current(rest).ok_or(DecodeError::Corrupt),
+        Some((&version, _)) if version > VERSION => Err(DecodeError::Newer),
+        _ => Err(DecodeError::Corrupt),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::value::{
 
 use super::{Claimed, Finished, Issued, Renewed};
 
-use self::bytes::Unreadable;
+use super::support::bytes::DecodeError;
 
 /// The place of a key's record, as a store has read it at one moment.
 ///
@@ -86,11 +86,11 @@ impl RecordSlot {
     pub fn from_bytes(bytes: Option<&[u8]>, now: u64) -> Result<Self, StoreError> {
         match bytes.map(bytes::read).transpose() {
             Ok(record) => Ok(Self::new(record, now)),
-            Err(Unreadable::Newer) => {
+            Err(DecodeError::Newer) => {
                 let content = Content::Newer(bytes.unwrap_or_default().into());
                 Ok(Self { now, content, changed: false })
             }
-            Err(Unreadable::Corrupt) => Err(corrupt("the bytes are not those of a record")),
+            Err(DecodeError::Corrupt) => Err(corrupt("the bytes are not those of a record")),
         }
     }
 

@@ -1,5 +1,14 @@
 //! Reading and writing the parts of a record as bytes.
 
+/// The reason why bytes cannot be read as a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum DecodeError {
+    /// They are a record of a later version of this crate.
+    Newer,
+    /// They are not a record.
+    Corrupt,
+}
+
 /// Takes the first `N` bytes off.
 pub(in crate::store) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (taken, behind) = rest.split_first_chunk()?;

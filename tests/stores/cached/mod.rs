@@ -178,7 +178,7 @@ async fn a_copy_ends_before_its_record() {
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_was_made_slowly_ends_before_its_record() {
     let (front, behind) = (FaultyStore::new(MemoryStore::new()), MemoryStore::new());
-    let store = CachedStore::new(front.clone(), behind.clone()).front_timeout(2 * SECOND);
+    let store = CachedStore::new(front.clone(), behind.clone()).cache_timeout(2 * SECOND);
     settled(&store, &key(), "kept", 10 * SECOND).await;
     front.faults().on(StoreVerb::Settle).delay(SECOND);
     replays(&store, &key(), "kept").await;
@@ -234,7 +234,7 @@ async fn a_record_that_has_become_another_one_is_not_copied() {
 #[tokio::test(start_paused = true)]
 async fn what_is_forgotten_behind_is_replayed_no_longer_than_told() {
     let (store, _, _, behind) = pair();
-    let store = store.at_most(4 * SECOND);
+    let store = store.max_age(4 * SECOND);
     settled(&store, &key(), "first", HOUR).await;
     replays(&store, &key(), "first").await;
     assert!(behind.forget(&key()).await.unwrap());
@@ -324,7 +324,7 @@ async fn crowds() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_copied_where_no_time_is_left() {
     let (store, front, _, _) = pair();
-    let store = store.at_most(Duration::from_millis(50));
+    let store = store.max_age(Duration::from_millis(50));
     settled(&store, &key(), "kept", HOUR).await;
     replays(&store, &key(), "kept").await;
     assert_eq!(front.inner.stats().await.unwrap().settled, 0);

@@ -160,7 +160,7 @@ impl MemoryStore {
     fn kept(&self) -> usize {
         let memory = &self.memory;
         let kept = (0..memory.shards()).map(|shard| memory.lock(shard).slab.len()).sum();
-        assert_eq!(memory.room.used(), kept);
+        assert_eq!(memory.capacity.used(), kept);
         kept
     }
 }

@@ -1,9 +1,10 @@
 //! Connections: to one server, to a cluster, to the master that Sentinel names; reconnecting, and time limits.
 //!
-//! - `line`: what the verbs use, whatever is behind it; a command whose connection broke is sent once more here.
-//! - `link`: one connection that all callers share. `link/dial` opens it, `link/confirm` asks the sentinels,
-//!   `link/source` is where it leads.
-//! - `silence`: notices a connection on which nothing is answered.
+//! - `transport`: what the verbs use, whatever is behind it; a command whose connection broke is sent once more here.
+//! - `managed`: one connection that all callers share. `managed/dial` opens it, `managed/confirm` asks the sentinels,
+//!   `managed/target` is where it leads.
+//! - `answers`: notices a connection on which nothing is answered.
+//! - `wire`: limits, repetition, and how an answer is read.
 //! - `sentinel`, `cluster`, `tls`, `url`: what the names say. `slot`: the arithmetic of cluster slots.
 //! - `server`: checks a server when the store connects, and its settings every ten seconds.
 //!
@@ -11,34 +12,37 @@
 //!
 //! | what happens | noticed by | then |
 //! | --- | --- | --- |
-//! | the connection breaks | the command's error, or a push message | `link` opens another; `line` sends the command again |
-//! | nothing is answered | `silence`, after a quarter of a second | another connection is opened beside it, and takes over if it stays silent |
+//! | the connection breaks | the command's error, or a push message | `managed` opens another; `transport` sends the command again |
+//! | nothing is answered | `answers`, after a quarter of a second | another connection is opened beside it, and takes over if it stays silent |
 //! | the server restarts | a refused connection | `dial` tries again, with pauses up to half a second |
-//! | the master is replaced | `READONLY`, or `confirm` after a second of silence | `link` gives the connection up and asks the source anew |
+//! | the master is replaced | `READONLY`, or `confirm` after a second of silence | `managed` gives the connection up and asks the source anew |
 //! | a slot moves | `MOVED`, `ASK`, `TRYAGAIN` | the driver follows; a batch is sent command by command |
-//! | a server of the cluster hangs | `silence`, for its part of the slots | `cluster/driver` connects anew |
+//! | a server of the cluster hangs | `answers`, for its part of the slots | `cluster/driver` connects anew |
 //!
 //! A caller sees none of this as long as it ends within the command timeout. After that the error says whether the
 //! command may have taken effect, which decides whether its claim has to be released.
 
+mod answers;
 #[cfg(feature = "redis-cluster")]
 mod cluster;
-mod line;
-mod link;
+mod managed;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
 pub(super) mod server;
-mod silence;
+mod transport;
+
 pub(in crate::store::redis) mod slot;
 pub(in crate::store::redis) mod tls;
 mod url;
+mod wire;
 
 #[cfg(feature = "redis-cluster")]
-pub(in crate::store::redis) use self::cluster::{Cluster, Subscriber};
+pub(in crate::store::redis) use self::cluster::{Cluster, ClusterSubscriber};
 #[cfg(feature = "redis-sentinel")]
-pub(in crate::store::redis) use self::sentinel::{Url, Watched};
+pub(in crate::store::redis) use self::sentinel::{SentinelMaster, Url};
 pub(in crate::store::redis) use self::{
-    line::{Line, Node, RetryOnDisconnect, hearing, said},
-    link::{Limits, Link, Source},
+    managed::{ManagedConnection, Target},
+    transport::Transport,
     url::check,
+    wire::{Limits, RetryOnDisconnect, ServerAddress, resp3_client, server_reply},
 };

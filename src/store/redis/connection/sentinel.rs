@@ -10,15 +10,15 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use super::{line::hearing, tls::Certificates};
+use super::{tls::Certificates, wire::resp3_client};
 
 /// A master that sentinels know, whichever server it is at the moment.
 ///
 /// With several clients the master can be queried again before an answer has come: a client waits for a second for a
 /// master that hangs, although another may have been named meanwhile.
-pub(in crate::store::redis) struct Watched(Vec<Mutex<SentinelClient>>);
+pub(in crate::store::redis) struct SentinelMaster(Vec<Mutex<SentinelClient>>);
 
-impl Watched {
+impl SentinelMaster {
     /// Creates it with clients that all ask the same sentinels.
     pub(in crate::store::redis) fn new(clients: impl IntoIterator<Item = SentinelClient>) -> Self {
         Self(clients.into_iter().map(Mutex::new).collect())
@@ -32,7 +32,7 @@ impl Watched {
             (None, Some(first)) => first.lock().await,
             (None, None) => return Err((redis::ErrorKind::InvalidClientConfig, "no client for sentinels").into()),
         };
-        hearing(client.async_get_client().await?.get_connection_info())
+        resp3_client(client.async_get_client().await?.get_connection_info())
     }
 }
 
@@ -82,7 +82,7 @@ impl<'a> Url<'a> {
         if *scheme == "rediss" {
             builder = builder.set_client_to_redis_tls_mode(TlsMode::Secure);
         }
-        certificates.of_sentinels(builder).build()
+        certificates.apply_to_sentinels(builder).build()
     }
 }
 

@@ -12,21 +12,21 @@ use redis::Value;
 use tokio::time::sleep;
 
 use crate::{
-    store::redis::{Shared, error::CommandError},
+    store::redis::{RedisShared, error::CommandError},
     value::{StoreError, StoreErrorKind, jitter},
 };
 
-use super::line::{Line, Node};
+use super::{transport::Transport, wire::ServerAddress};
 
 /// The oldest version that has `SET NX GET` and `PEXPIRETIME`.
 const OLDEST: (u32, u32) = (7, 0);
 
 /// How often a server is checked for settings with which it may lose records.
-const AGAIN: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a server reports about itself.
 #[derive(Debug, PartialEq, Eq)]
-struct Server {
+struct ServerInfo {
     version: Option<(u32, u32)>,
     cluster: bool,
     replica: bool,
@@ -48,68 +48,68 @@ pub(in crate::store::redis) struct Concerns {
 
 /// Refuses servers that the store cannot work with, and warns of those that may lose records. Returns `None` if they do
 /// not report their settings.
-pub(in crate::store::redis) async fn check(line: &Line) -> Result<Option<Concerns>, StoreError> {
+pub(in crate::store::redis) async fn check(transport: &Transport) -> Result<Option<Concerns>, StoreError> {
     let mut concerns = Concerns::default();
-    for node in line.masters().await? {
-        let Some(server) = ask(line, node.as_ref()).await? else {
+    for node in transport.masters().await? {
+        let Some(server) = info(transport, node.as_ref()).await? else {
             warn_of("the user of Redis may not ask `INFO`: version and eviction policy of the server are not checked");
             return Ok(None);
         };
-        server.refuse(line.is_cluster())?;
-        concerns.add(server, line.is_watched());
+        server.check_supported(transport.is_cluster())?;
+        concerns.add(server, transport.has_sentinels());
     }
-    concerns.tell(&Concerns::default());
+    concerns.warn(&Concerns::default());
     Ok(Some(concerns))
 }
 
 /// Warns of later changes, as long as the store exists: settings may be changed, and a restarted server may have lost
 /// them.
-pub(in crate::store::redis) fn look_after(shared: &Arc<Shared>, mut told: Concerns) {
+pub(in crate::store::redis) fn monitor(shared: &Arc<RedisShared>, mut reported: Concerns) {
     let shared = Arc::downgrade(shared);
     tokio::spawn(async move {
         loop {
-            sleep(jitter(AGAIN)).await;
+            sleep(jitter(CHECK_INTERVAL)).await;
             let Some(shared) = shared.upgrade() else { return };
             // Unavailable servers are checked the next time.
-            if let Ok(Some(concerns)) = look(&shared.line).await {
-                concerns.tell(&told);
-                told = concerns;
+            if let Ok(Some(concerns)) = inspect(&shared.transport).await {
+                concerns.warn(&reported);
+                reported = concerns;
             }
         }
     });
 }
 
 /// Asks all servers once more.
-async fn look(line: &Line) -> Result<Option<Concerns>, CommandError> {
+async fn inspect(transport: &Transport) -> Result<Option<Concerns>, CommandError> {
     let mut concerns = Concerns::default();
-    for node in line.masters().await? {
-        let Some(server) = ask(line, node.as_ref()).await? else { return Ok(None) };
-        concerns.add(server, line.is_watched());
+    for node in transport.masters().await? {
+        let Some(server) = info(transport, node.as_ref()).await? else { return Ok(None) };
+        concerns.add(server, transport.has_sentinels());
     }
     Ok(Some(concerns))
 }
 
 /// Asks one server; `None` if the user may not.
-async fn ask(line: &Line, node: Option<&Node>) -> Result<Option<Server>, CommandError> {
-    match line.command_at(node, &redis::cmd("INFO")).await {
-        Ok(Value::BulkString(text)) => Ok(Some(Server::read(&String::from_utf8_lossy(&text)))),
-        Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => Ok(Some(Server::read(&text))),
-        Ok(_) => Err(CommandError::Odd),
-        Err(trouble) if trouble.is_forbidden() => Ok(None),
-        Err(trouble) => Err(trouble),
+async fn info(transport: &Transport, node: Option<&ServerAddress>) -> Result<Option<ServerInfo>, CommandError> {
+    match transport.command_at(node, &redis::cmd("INFO")).await {
+        Ok(Value::BulkString(text)) => Ok(Some(ServerInfo::read(&String::from_utf8_lossy(&text)))),
+        Ok(Value::VerbatimString { text, .. } | Value::SimpleString(text)) => Ok(Some(ServerInfo::read(&text))),
+        Ok(_) => Err(CommandError::UnexpectedReply),
+        Err(error) if error.is_forbidden() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
 impl Concerns {
     /// Adds what one server reports.
-    fn add(&mut self, server: Server, watched: bool) {
-        self.unguarded |= watched && !server.guarded && !server.replica;
+    fn add(&mut self, server: ServerInfo, master: bool) {
+        self.unguarded |= master && !server.guarded && !server.replica;
         self.replica |= server.replica;
         self.evicts = self.evicts.take().or(server.policy.filter(|policy| policy != "noeviction"));
     }
 
     /// Warns of new concerns.
-    fn tell(&self, before: &Self) {
+    fn warn(&self, before: &Self) {
         if let (Some(policy), None) = (&self.evicts, &before.evicts) {
             warn_of(&format!(
                 "Redis may drop records before their time: its `maxmemory-policy` is `{policy}`, and only `noeviction` is safe"
@@ -127,10 +127,10 @@ impl Concerns {
     }
 }
 
-impl Server {
+impl ServerInfo {
     /// Reads the answer to `INFO`. A field that is missing counts as unset.
     fn read(info: &str) -> Self {
-        let field = |name| info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'));
+        let field = |name| info.lines().find_map(|text| text.trim_end().strip_prefix(name)?.strip_prefix(':'));
         let version = field("redis_version").and_then(|version| {
             let mut numbers = version.split('.').map(str::parse);
             Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -146,7 +146,7 @@ impl Server {
     }
 
     /// Returns an error if the store cannot work with the server.
-    fn refuse(&self, clustered: bool) -> Result<(), StoreError> {
+    fn check_supported(&self, clustered: bool) -> Result<(), StoreError> {
         let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
         match self.version {
             Some(version) if version < OLDEST => {
@@ -171,22 +171,22 @@ fn warn_of(_: &str) {}
 mod tests {
     use super::*;
 
-    fn server(version: &str) -> Server {
-        Server::read(&format!("# Server\r\nredis_version:{version}\r\nos:Linux\r\n"))
+    fn server(version: &str) -> ServerInfo {
+        ServerInfo::read(&format!("# Server\r\nredis_version:{version}\r\nos:Linux\r\n"))
     }
 
     #[test]
     fn old_servers_and_those_of_a_cluster_are_refused() {
         for version in ["6.2.14", "6.0.0", "2.8.24"] {
-            let error = server(version).refuse(false).unwrap_err();
+            let error = server(version).check_supported(false).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
             assert!(error.to_string().contains("7.0"), "{error}");
         }
         for version in ["7.0.15", "7.2.4", "8.4.0", "10.0.0", "unknown"] {
-            assert!(server(version).refuse(false).is_ok(), "{version}");
+            assert!(server(version).check_supported(false).is_ok(), "{version}");
         }
-        let one_of_many = Server { cluster: true, ..server("7.0.15") };
-        assert!(one_of_many.refuse(false).is_err() && one_of_many.refuse(true).is_ok());
+        let one_of_many = ServerInfo { cluster: true, ..server("7.0.15") };
+        assert!(one_of_many.check_supported(false).is_err() && one_of_many.check_supported(true).is_ok());
     }
 
     #[test]
@@ -194,8 +194,8 @@ mod tests {
         let info = "redis_version:7.0.15\r\nmaxmemory_policy:allkeys-lru\r\nrole:slave\r\ncluster_enabled:0\r\n";
         let policy = Some("allkeys-lru".into());
         assert_eq!(
-            Server::read(info),
-            Server { version: Some((7, 0)), cluster: false, replica: true, policy, guarded: false }
+            ServerInfo::read(info),
+            ServerInfo { version: Some((7, 0)), cluster: false, replica: true, policy, guarded: false }
         );
     }
 }

@@ -13,7 +13,7 @@ struct Features {
 
 impl Features {
     /// The features that are enabled.
-    const OURS: Self = Self {
+    const ENABLED: Self = Self {
         tls: cfg!(feature = "redis-tls"),
         cluster: cfg!(feature = "redis-cluster"),
         sentinel: cfg!(feature = "redis-sentinel"),
@@ -29,11 +29,11 @@ impl Features {
     }
 
     /// Returns the names of the features that are needed but not enabled.
-    fn missing(self, there: Self) -> Vec<&'static str> {
+    fn missing(self, enabled: Self) -> Vec<&'static str> {
         let features = [
-            (self.cluster && !there.cluster, "redis-cluster"),
-            (self.sentinel && !there.sentinel, "redis-sentinel"),
-            (self.tls && !there.tls, "redis-tls"),
+            (self.cluster && !enabled.cluster, "redis-cluster"),
+            (self.sentinel && !enabled.sentinel, "redis-sentinel"),
+            (self.tls && !enabled.tls, "redis-tls"),
         ];
         features.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, name)| name).collect()
     }
@@ -57,11 +57,11 @@ const SCHEMES: [(&str, Features); 11] = [
 /// Refuses a URL whose scheme is not one of Redis, or needs a feature that is not enabled. The error contains only the
 /// scheme, since the rest may contain a password.
 pub(in crate::store::redis) fn check(url: &str) -> Result<(), StoreError> {
-    check_with(url, Features::OURS)
+    check_with(url, Features::ENABLED)
 }
 
 /// Checks a URL against the features that are there.
-fn check_with(url: &str, there: Features) -> Result<(), StoreError> {
+fn check_with(url: &str, enabled: Features) -> Result<(), StoreError> {
     let refuse = |why: String| Err(StoreError::new(StoreErrorKind::Misconfigured, why).without_effect());
     let scheme = match url.split_once("://") {
         Some((scheme, _)) => scheme,
@@ -74,7 +74,7 @@ fn check_with(url: &str, there: Features) -> Result<(), StoreError> {
             "the URL of Redis has a scheme that is not known: it begins with `redis://`, for example".into(),
         );
     };
-    match *needed.missing(there) {
+    match *needed.missing(enabled) {
         [] => Ok(()),
         [feature] => refuse(format!("a URL of `{scheme}://` needs the feature `{feature}`")),
         [one, other, ..] => refuse(format!("a URL of `{scheme}://` needs the features `{one}` and `{other}`")),
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn a_url_whose_feature_is_missing_is_told_which() {
-        let told = |scheme: &str, there| {
+        let told = |scheme: &str, enabled| {
             let refusal =
-                check_with(&format!("{scheme}://user:secret@host"), there).err().map(|error| error.to_string());
+                check_with(&format!("{scheme}://user:secret@host"), enabled).err().map(|error| error.to_string());
             let told = refusal.unwrap_or_default();
             told.strip_prefix(&format!("a URL of `{scheme}://` needs the ")).unwrap_or(&told).to_owned()
         };

@@ -89,9 +89,9 @@ fn the_layout_stays_as_it_is() {
 fn what_is_no_record_is_an_error() {
     let whole = bytes::write(&StoredRecord { payload: None, ..full() });
     for length in 0..whole.len() {
-        assert_eq!(bytes::read(&whole[..length]), Err(Unreadable::Corrupt), "the first {length} bytes");
+        assert_eq!(bytes::read(&whole[..length]), Err(DecodeError::Corrupt), "the first {length} bytes");
     }
-    assert_eq!(bytes::read(&[&whole[..], b"x"].concat()), Err(Unreadable::Corrupt));
+    assert_eq!(bytes::read(&[&whole[..], b"x"].concat()), Err(DecodeError::Corrupt));
     let error = RecordSlot::from_bytes(Some(b"\0text"), NOW).map(drop).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
 }

@@ -16,28 +16,25 @@ use redis::{
     cluster_routing::{RoutingInfo, SingleNodeRoutingInfo},
 };
 
-pub(in crate::store::redis) use self::subscriber::Subscriber;
+pub(in crate::store::redis) use self::subscriber::ClusterSubscriber;
 
-use self::driver::Driver;
-use super::{
-    line::{Node, said},
-    link::Limits,
-};
+use self::driver::ClusterDriver;
+use super::wire::{Limits, ServerAddress, server_reply};
 use crate::store::redis::error::CommandError;
 
 /// The servers of a cluster. The driver knows which of them has a key, follows keys that move, and reconnects.
-pub(in crate::store::redis) struct Cluster(Arc<Driver>);
+pub(in crate::store::redis) struct Cluster(Arc<ClusterDriver>);
 
 impl Cluster {
     /// Connects to the servers that the client names.
     pub(in crate::store::redis) async fn connect(client: ClusterClient, limits: Limits) -> Result<Self, CommandError> {
-        Driver::start(client, limits).await.map(Self)
+        ClusterDriver::start(client, limits).await.map(Self)
     }
 
     /// Sends a command to the server of its name.
     pub(in crate::store::redis) async fn command(&self, command: &Cmd) -> Result<Value, CommandError> {
-        let (mut connection, live) = self.0.live();
-        settled(self.0.answered(name(command), live, connection.req_packed_command(command)).await)
+        let (mut connection, current) = self.0.current();
+        map_moved(self.0.answered(name(command), current, connection.req_packed_command(command)).await)
     }
 
     /// Sends commands in one batch. All of them go to the server that has the first key.
@@ -47,42 +44,46 @@ impl Cluster {
         skip: usize,
         keep: usize,
     ) -> Result<Vec<Value>, CommandError> {
-        let (mut connection, live) = self.0.live();
+        let (mut connection, current) = self.0.current();
         // The caller may still send the commands one by one, so the error is returned as it is.
         let name = pipeline.cmd_iter().next().and_then(name);
-        self.0.answered(name, live, connection.req_packed_commands(pipeline, skip, keep)).await
+        self.0.answered(name, current, connection.req_packed_commands(pipeline, skip, keep)).await
     }
 
     /// Sends a command to one server.
-    pub(in crate::store::redis) async fn command_at(&self, node: &Node, command: &Cmd) -> Result<Value, CommandError> {
-        let (mut connection, live) = self.0.live();
-        let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(at(node)));
-        settled(self.0.answered(None, live, answer).await)
+    pub(in crate::store::redis) async fn command_at(
+        &self,
+        node: &ServerAddress,
+        command: &Cmd,
+    ) -> Result<Value, CommandError> {
+        let (mut connection, current) = self.0.current();
+        let answer = connection.route_command(command.clone(), RoutingInfo::SingleNode(route_to(node)));
+        map_moved(self.0.answered(None, current, answer).await)
     }
 
     /// Sends a batch to one server.
     pub(in crate::store::redis) async fn pipeline_at(
         &self,
-        node: &Node,
+        node: &ServerAddress,
         pipeline: &Pipeline,
     ) -> Result<Vec<Value>, CommandError> {
-        let (mut connection, live) = self.0.live();
-        let answers = connection.route_pipeline(pipeline.clone(), 0, pipeline.len(), at(node));
-        settled(self.0.answered(None, live, answers).await)
+        let (mut connection, current) = self.0.current();
+        let answers = connection.route_pipeline(pipeline.clone(), 0, pipeline.len(), route_to(node));
+        map_moved(self.0.answered(None, current, answers).await)
     }
 
     /// Returns the servers that have slots, in the order of their addresses.
-    pub(in crate::store::redis) async fn masters(&self) -> Result<Vec<Option<Node>>, CommandError> {
+    pub(in crate::store::redis) async fn masters(&self) -> Result<Vec<Option<ServerAddress>>, CommandError> {
         let mut command = redis::cmd("CLUSTER");
         command.arg("SLOTS");
-        let (mut connection, live) = self.0.live();
+        let (mut connection, current) = self.0.current();
         let anywhere = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-        let answer = settled(self.0.answered(None, live, connection.route_command(command, anywhere)).await)?;
-        let Value::Array(ranges) = said(answer)? else { return Err(CommandError::Odd) };
+        let answer = map_moved(self.0.answered(None, current, connection.route_command(command, anywhere)).await)?;
+        let Value::Array(ranges) = server_reply(answer)? else { return Err(CommandError::UnexpectedReply) };
         let mut masters: Vec<_> = ranges.iter().map(master).collect();
         masters.sort_unstable();
         masters.dedup();
-        if masters.is_empty() || masters.contains(&None) { Err(CommandError::Odd) } else { Ok(masters) }
+        if masters.is_empty() || masters.contains(&None) { Err(CommandError::UnexpectedReply) } else { Ok(masters) }
     }
 }
 
@@ -98,7 +99,7 @@ fn name(command: &Cmd) -> Option<&[u8]> {
 }
 
 /// Returns the first server of a range of slots.
-fn master(range: &Value) -> Option<Node> {
+fn master(range: &Value) -> Option<ServerAddress> {
     let Value::Array(range) = range else { return None };
     let [_, _, Value::Array(master), ..] = &**range else { return None };
     let [Value::BulkString(host), Value::Int(port), ..] = &**master else { return None };
@@ -106,13 +107,13 @@ fn master(range: &Value) -> Option<Node> {
 }
 
 /// Returns the route to one server.
-fn at((host, port): &Node) -> SingleNodeRoutingInfo {
+fn route_to((host, port): &ServerAddress) -> SingleNodeRoutingInfo {
     SingleNodeRoutingInfo::ByAddress { host: host.clone(), port: *port }
 }
 
 /// Maps the error if the driver has followed a moving key as often as it may; that is temporary.
-fn settled<T>(answer: Result<T, CommandError>) -> Result<T, CommandError> {
-    answer.map_err(|trouble| match trouble {
+fn map_moved<T>(answer: Result<T, CommandError>) -> Result<T, CommandError> {
+    answer.map_err(|error| match error {
         CommandError::Failed(error) if is_moving(&error) => CommandError::Moving(error),
         other => other,
     })

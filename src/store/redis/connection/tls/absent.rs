@@ -17,12 +17,12 @@ impl Certificates {
         Ok(())
     }
 
-    pub(in crate::store::redis) fn of_one(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
+    pub(in crate::store::redis) fn apply_to_client(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
         Ok(info)
     }
 
     #[cfg(feature = "redis-cluster")]
-    pub(in crate::store::redis) fn of_cluster(
+    pub(in crate::store::redis) fn apply_to_cluster(
         &self,
         builder: redis::cluster::ClusterClientBuilder,
     ) -> redis::cluster::ClusterClientBuilder {
@@ -30,7 +30,7 @@ impl Certificates {
     }
 
     #[cfg(feature = "redis-sentinel")]
-    pub(in crate::store::redis) fn of_sentinels(
+    pub(in crate::store::redis) fn apply_to_sentinels(
         &self,
         builder: redis::sentinel::SentinelClientBuilder,
     ) -> redis::sentinel::SentinelClientBuilder {

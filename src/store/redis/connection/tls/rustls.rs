@@ -22,12 +22,12 @@ impl Certificates {
     }
 
     /// Trusts these authorities in place of the default ones.
-    pub(in crate::store::redis) fn trusting(self, roots: Vec<u8>) -> Self {
+    pub(in crate::store::redis) fn with_roots(self, roots: Vec<u8>) -> Self {
         Self(TlsCertificates { root_cert: Some(roots), ..self.0 })
     }
 
     /// Presents this certificate to servers.
-    pub(in crate::store::redis) fn shown(self, chain: Vec<u8>, key: Vec<u8>) -> Self {
+    pub(in crate::store::redis) fn with_client(self, chain: Vec<u8>, key: Vec<u8>) -> Self {
         let own = ClientTlsConfig { client_cert: chain, client_key: key };
         Self(TlsCertificates { client_tls: Some(own), ..self.0 })
     }
@@ -49,15 +49,15 @@ impl Certificates {
         if own.as_ref().is_some_and(|own| PrivateKeyDer::from_pem_slice(&own.client_key).is_err()) {
             return refuse("the client's private key for Redis is none in PEM");
         }
-        if self.given().is_some() && !encrypted {
+        if self.configured().is_some() && !encrypted {
             return refuse("certificates for Redis take a URL of `rediss://`, and this one is of another scheme");
         }
         Ok(())
     }
 
     /// Applies the certificates to a connection to one server.
-    pub(in crate::store::redis) fn of_one(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
-        match self.given() {
+    pub(in crate::store::redis) fn apply_to_client(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
+        match self.configured() {
             Some(certificates) => Ok(Client::build_with_tls(info, certificates)?.get_connection_info().clone()),
             None => Ok(info),
         }
@@ -65,11 +65,11 @@ impl Certificates {
 
     /// Applies the certificates to the connections to a cluster.
     #[cfg(feature = "redis-cluster")]
-    pub(in crate::store::redis) fn of_cluster(
+    pub(in crate::store::redis) fn apply_to_cluster(
         &self,
         builder: redis::cluster::ClusterClientBuilder,
     ) -> redis::cluster::ClusterClientBuilder {
-        match self.given() {
+        match self.configured() {
             Some(certificates) => builder.certs(certificates),
             None => builder,
         }
@@ -77,11 +77,11 @@ impl Certificates {
 
     /// Applies the certificates to both connections: to the sentinels and to the server that they name.
     #[cfg(feature = "redis-sentinel")]
-    pub(in crate::store::redis) fn of_sentinels(
+    pub(in crate::store::redis) fn apply_to_sentinels(
         &self,
         builder: redis::sentinel::SentinelClientBuilder,
     ) -> redis::sentinel::SentinelClientBuilder {
-        match self.given() {
+        match self.configured() {
             Some(certificates) => builder
                 .set_client_to_sentinel_certificates(certificates.clone())
                 .set_client_to_redis_certificates(certificates),
@@ -90,7 +90,7 @@ impl Certificates {
     }
 
     /// Returns the certificates, if there are any.
-    fn given(&self) -> Option<TlsCertificates> {
+    fn configured(&self) -> Option<TlsCertificates> {
         (self.0.client_tls.is_some() || self.0.root_cert.is_some()).then(|| self.0.clone())
     }
 }

@@ -40,7 +40,7 @@ fn a_claim_is_read_as_it_was_written() {
                 granted.origin = Origin::new(Caller::NONE, SecretNumber::from_u32(9));
             }
             let draft = NewRecord::running(&claim, &granted, binding.as_ref());
-            let stored = Stored::read(draft.whole(), 590_000).unwrap();
+            let stored = EncodedRecord::read(draft.encode(), 590_000).unwrap();
             let record = stored.record(1_000_000);
             assert_eq!((record.state, record.claimant, record.attempt), (State::Running, claim.claimant, 7 + n));
             assert_eq!((record.fingerprint, record.caller), (claim.fingerprint, claim.caller));
@@ -63,20 +63,20 @@ fn a_claim_is_read_as_it_was_written() {
 #[test]
 fn the_first_claim_of_a_key_takes_the_head_alone() {
     let claim = Claim { note: Bytes::new(), ..claim() };
-    assert_eq!(NewRecord::running(&claim, &granted(&claim, 1), None).whole().len(), HEAD);
+    assert_eq!(NewRecord::running(&claim, &granted(&claim, 1), None).encode().len(), HEAD);
     let mut next = granted(&claim, 2);
     next.origin = Origin::NONE;
-    assert_eq!(NewRecord::running(&claim, &next, None).whole().len(), HEAD + 21);
+    assert_eq!(NewRecord::running(&claim, &next, None).encode().len(), HEAD + 21);
 }
 
 /// The process that settles by what the claim wrote does not know the server's clock, and sends how long the run took
 /// instead.
 #[test]
 fn a_creation_counts_from_the_last_change_if_it_is_small() {
-    let mut settled = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
+    let mut settled = NewRecord::running(&claim(), &granted(&claim(), 1), None).encode();
     settled[1] = 2;
     settled[CREATED..CREATED + 8].copy_from_slice(&1_500_u64.to_be_bytes());
-    let record = Stored::read(settled, 590_000).unwrap().record(1_700_000_600_000);
+    let record = EncodedRecord::read(settled, 590_000).unwrap().record(1_700_000_600_000);
     let time = |ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
     assert_eq!((record.settled, record.created), (Some(time(1_700_000_000_000)), time(1_699_999_998_500)));
 }
@@ -85,18 +85,18 @@ fn a_creation_counts_from_the_last_change_if_it_is_small() {
 fn an_issued_token_is_read_as_it_was_written() {
     for binding in bindings().into_iter().flatten() {
         let draft = NewRecord::issued(&Issue::new(binding.clone(), MINUTE));
-        let record = Stored::read(draft.whole(), 60_000).unwrap().record(100_000);
+        let record = EncodedRecord::read(draft.encode(), 60_000).unwrap().record(100_000);
         assert_eq!((record.state, record.attempt, record.binding), (State::Issued, 0, Some(binding)));
     }
 }
 
 #[test]
 fn a_payload_shares_the_memory_of_what_was_read() {
-    let mut bytes = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
+    let mut bytes = NewRecord::running(&claim(), &granted(&claim(), 1), None).encode();
     (bytes[1], bytes[FLAGS], bytes[HEAD - 1]) = (2, PAYLOAD, 3);
     bytes.splice(HEAD..HEAD, *b"yes");
     let at = bytes[HEAD..].as_ptr();
-    let stored = Stored::read(bytes, 1).unwrap();
+    let stored = EncodedRecord::read(bytes, 1).unwrap();
     let payload = stored.payload().unwrap();
     assert_eq!((payload.as_ptr(), &*payload), (at, &b"yes"[..]));
     assert_eq!(stored.record(0).note, &b"a \0 note"[..]);
@@ -111,21 +111,21 @@ fn token() -> NewRecord {
 
 #[test]
 fn later_versions_and_torn_records_are_told() {
-    let whole = token().whole();
+    let whole = token().encode();
     let newer = [&[VERSION + 1], &whole[1..]].concat();
-    assert_eq!(Stored::read(newer, 1).err(), Some(Unreadable::Newer));
-    assert_eq!(Stored::read(vec![9], 1).err(), Some(Unreadable::Newer));
-    assert_eq!(Stored::read(b"\0".to_vec(), 1).err(), Some(Unreadable::Torn));
+    assert_eq!(EncodedRecord::read(newer, 1).err(), Some(DecodeError::Newer));
+    assert_eq!(EncodedRecord::read(vec![9], 1).err(), Some(DecodeError::Newer));
+    assert_eq!(EncodedRecord::read(b"\0".to_vec(), 1).err(), Some(DecodeError::Corrupt));
     for end in 0..HEAD + 8 + 4 + 8 + 4 + 3 + 21 + 25 {
-        assert_eq!(Stored::read(whole[..end].to_vec(), 1).err(), Some(Unreadable::Torn), "{end} bytes");
+        assert_eq!(EncodedRecord::read(whole[..end].to_vec(), 1).err(), Some(DecodeError::Corrupt), "{end} bytes");
     }
     for at in 0..whole.len() {
         for bit in 0..8 {
-            let mut torn = whole.clone();
-            torn[at] ^= 1 << bit;
+            let mut corrupt = whole.clone();
+            corrupt[at] ^= 1 << bit;
             // Whatever it is taken for, it is read without a panic.
-            if let Ok(stored) = Stored::read(torn, i64::MAX) {
-                let _ = (stored.record(i64::MIN), stored.head().expires, stored.seen());
+            if let Ok(stored) = EncodedRecord::read(corrupt, i64::MAX) {
+                let _ = (stored.record(i64::MIN), stored.head().expires, stored.version_token());
             }
         }
     }
@@ -133,9 +133,9 @@ fn later_versions_and_torn_records_are_told() {
 
 #[test]
 fn a_glance_needs_the_head_alone() {
-    let running = NewRecord::running(&claim(), &granted(&claim(), 1), None).whole();
-    assert_eq!(glance(&running[..HEAD], 600_000), Some((State::Running, false)));
-    assert_eq!(glance(&running[..HEAD], 540_000), Some((State::Running, true)));
-    assert_eq!(glance(&running[..HEAD], -2), None);
-    assert_eq!(glance(&running[..HEAD - 1], 1), None);
+    let running = NewRecord::running(&claim(), &granted(&claim(), 1), None).encode();
+    assert_eq!(decode_summary(&running[..HEAD], 600_000), Some((State::Running, false)));
+    assert_eq!(decode_summary(&running[..HEAD], 540_000), Some((State::Running, true)));
+    assert_eq!(decode_summary(&running[..HEAD], -2), None);
+    assert_eq!(decode_summary(&running[..HEAD - 1], 1), None);
 }

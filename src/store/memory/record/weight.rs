@@ -1,0 +1,11 @@
+//! How a record counts in `Capacity`.
+
+use crate::value::State;
+
+/// How a record counts.
+#[derive(Clone, Copy)]
+pub(in crate::store::memory) struct Weight {
+    /// The state, which selects the counts.
+    pub(in crate::store::memory) state: State,
+    pub(in crate::store::memory) bytes: usize,
+}
