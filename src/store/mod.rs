@@ -66,7 +66,8 @@ pub use self::{
 /// - A record that is issued, running or settled is never dropped before its time. A store that has no room returns
 ///   [`Full`](crate::StoreErrorKind::Full). A store that cannot keep an answer because of its size returns
 ///   [`TooLarge`](crate::StoreErrorKind::TooLarge), and accepts a tombstone in its place.
-/// - [`judge`] decides about every claim. A store makes no decision of its own.
+/// - [`judge`] decides about every claim, and the methods of [`RecordSlot`] are the rules of all others. A store makes no
+///   decision of its own.
 /// - What was granted, settled or released stays so even if the caller never receives the result: a future that is
 ///   dropped may have taken effect. Calls may be repeated; the claimant distinguishes a caller's own earlier call from
 ///   somebody else's.
@@ -82,7 +83,8 @@ pub use self::{
     message = "`{Self}` is not a store",
     label = "not a store",
     note = "stores are `MemoryStore::new()`, `RedisStore::connect(url).await?` and, with the feature of its database, \
-            `PostgresStore`, `MySqlStore` and `SqliteStore`; one that is chosen at run time is an `Arc<dyn Store>`"
+            `PostgresStore`, `MySqlStore` and `SqliteStore`; one that is chosen at run time is an `Arc<dyn Store>` \
+            or a `Box<dyn Store>`"
 )]
 pub trait Store: Send + Sync + 'static {
     /// Inserts an issued record under `key`, unless a record is there.

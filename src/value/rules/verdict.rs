@@ -25,7 +25,7 @@ impl Granted {
     }
 }
 
-/// The verdict of [`judge`] on a claim.
+/// The verdict of [`judge`](crate::store::judge) on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {

@@ -140,13 +140,15 @@ impl Walk {
                 assert_eq!(before - purged, self.model.records.len() as u64);
                 assert_eq!(self.store.kept(), self.model.records.len());
             }
-            _ => {
-                let span = self.random.span() / self.random.of(&[1, 1, 10]);
-                self.clock.pass(span);
-                self.model.now += span;
-            }
+            _ => self.pass(),
         }
         self.compare(name);
+    }
+
+    fn pass(&mut self) {
+        let span = self.random.span() / self.random.of(&[1, 1, 10]);
+        self.clock.pass(span);
+        self.model.now += span;
     }
 
     /// One that has something to do with the record, most of the time.

@@ -96,6 +96,21 @@ fn what_is_no_record_is_an_error() {
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
 }
 
+/// A store may return anything.
+#[test]
+fn bytes_that_were_changed_are_read_without_a_panic() {
+    let whole = bytes::write(&full());
+    for at in 0..whole.len() {
+        for value in 0..=u8::MAX {
+            let mut changed = whole.clone();
+            changed[at] = value;
+            if let Ok(record) = bytes::read(&changed) {
+                assert_eq!(bytes::read(&bytes::write(&record)), Ok(record), "byte {at} is {value}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_record_of_a_later_version_is_neither_matched_nor_changed() {
     let later = [u8::MAX, 1, 2, 3];
