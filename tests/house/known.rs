@@ -1,0 +1,118 @@
+//! What does not keep to the plan yet. Each list is exact: what is new is a fault, and what has gone is struck out.
+
+/// Steps out of the order of the rooms, each with its reason.
+pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
+    ("body/watch.rs: `crate::engine::Work`", "what is kept of a body that passes by is for the run to know"),
+    (
+        "consumer/settings.rs: `crate::extract::fingerprint_of_value`",
+        "values of messages have fingerprints by the rules for JSON",
+    ),
+    ("sql/guard/outcome.rs: names the crate `http`", "the status that an outcome stands for is offered to handlers"),
+    (
+        "sql/transaction/extractor.rs: names the crate `http`",
+        "the extractor for Axum is beside the type that it extracts",
+    ),
+];
+
+/// What leaves name although users cannot.
+pub(crate) const HIDDEN: &[&str] = &[
+    "reconcile/abandoned.rs: crate::value::Secret",
+    "reconcile/abandoned.rs: crate::value::child_key",
+    "reconcile/case.rs: crate::engine::CatchUnwind",
+    "reconcile/case.rs: crate::engine::Execution",
+    "reconcile/case.rs: crate::engine::ExecutionOutcome",
+    "reconcile/case.rs: crate::engine::Fate",
+    "reconcile/case.rs: crate::engine::NoOutcome",
+    "reconcile/case.rs: crate::engine::Work",
+    "reconcile/case.rs: crate::value::Digest",
+    "reconcile/case.rs: crate::value::hex",
+    "reconcile/reconciler.rs: crate::engine::Engine",
+    "reconcile/reconciler.rs: crate::value::nonzero",
+    "reconcile/unsent.rs: crate::engine::CatchUnwind",
+    "testing/clock.rs: crate::value::millis",
+    "testing/faulty/store.rs: crate::store::support::forward_store",
+];
+
+/// Files of one room that use each other in a circle.
+pub(crate) const CIRCLES: &[&str] = &[
+    "engine/mod.rs engine/waiting/waiters.rs",
+    "http/begin.rs http/mod.rs",
+    "http/run.rs http/settings/verify.rs",
+    "layer/idempotency/layer.rs layer/idempotency/preset.rs",
+    "reconcile/case.rs reconcile/reconciler.rs reconcile/sweep.rs reconcile/unsent.rs",
+    "sql/driver.rs sql/error.rs sql/store/mod.rs sql/store/purge.rs sql/store/retry.rs sql/store/stored.rs sql/store/values.rs sql/transaction/running.rs",
+    "sql/guard/connection.rs sql/guard/text.rs",
+    "sql/guard/outcome.rs sql/guard/state.rs",
+    "sql/outbox/flight.rs sql/outbox/relay.rs sql/outbox/sending.rs",
+    "sql/transaction/open.rs sql/transaction/slot.rs",
+    "store/memory/entry/mod.rs store/memory/room.rs store/memory/share.rs",
+    "store/memory/shard/shards.rs store/memory/shard/table.rs store/memory/shard/turn.rs store/memory/waiters.rs",
+    "store/redis/connection/link.rs store/redis/connection/link/confirm.rs store/redis/connection/link/dial.rs",
+    "store/redis/finish.rs store/redis/large.rs",
+    "value/key/secret.rs value/record/identity.rs",
+];
+
+/// Files of more than 300 lines.
+pub(crate) const LONG_FILES: &[&str] = &[
+    "consumer/layer.rs",
+    "extract/key/mod.rs",
+    "extract/scope.rs",
+    "layer/idempotency/layer.rs",
+    "reconcile/reconciler.rs",
+    "sql/outbox/relay.rs",
+    "value/policy.rs",
+    "value/refusal.rs",
+];
+
+/// Folders of more than 15 files.
+pub(crate) const FULL_FOLDERS: &[&str] = &[];
+
+/// Folders whose `mod.rs` does not yet say what they are for.
+pub(crate) const SILENT_FOLDERS: &[&str] = &[];
+
+/// Names of several types. Five at most are meant to stay.
+pub(crate) const SHARED_NAMES: &[&str] = &[
+    "Answer: 3 files",
+    "Arguments: 2 files",
+    "ClaimRequest: 4 files",
+    "CommandError: 2 files",
+    "Driver: 2 files",
+    "Ending: 3 files",
+    "Entry: 3 files",
+    "Failure: 2 files",
+    "Fate: 2 files",
+    "Field: 2 files",
+    "Found: 2 files",
+    "Heard: 2 files",
+    "Held: 2 files",
+    "Key: 2 files",
+    "Kind: 3 files",
+    "Live: 2 files",
+    "Marks: 2 files",
+    "Name: 2 files",
+    "Named: 3 files",
+    "Node: 2 files",
+    "Output: 2 files",
+    "Place: 7 files",
+    "Refusal: 2 files",
+    "Rest: 2 files",
+    "Room: 3 files",
+    "Row: 2 files",
+    "RunContext: 2 files",
+    "Shared: 4 files",
+    "Source: 4 files",
+    "Space: 2 files",
+    "State: 3 files",
+    "Stored: 2 files",
+    "Subscriber: 2 files",
+    "Table: 2 files",
+    "Taken: 2 files",
+    "Token: 2 files",
+    "Turn: 3 files",
+    "Unreadable: 2 files",
+    "Waiters: 2 files",
+    "Waiting: 3 files",
+    "Watch: 2 files",
+    "Watched: 2 files",
+    "Written: 2 files",
+];
