@@ -84,7 +84,7 @@ impl Modules {
             return true;
         }
         if module.modules.get(name).is_some_and(|public| *public) {
-            return self.reaches(&[from, &[name.clone()]].concat(), rest, depth);
+            return self.reaches(&[from, std::slice::from_ref(name)].concat(), rest, depth);
         }
         if let Some((target, true)) = module.imports.get(name) {
             // It is handed on, so the place that it comes from need not be public.

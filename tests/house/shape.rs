@@ -77,7 +77,7 @@ fn shared_names(sources: &[Source]) -> Vec<String> {
     }
     places.retain(|_, places| places.len() > 1);
     for (name, places) in &places {
-        println!("{name}: {}", Vec::from_iter(places.iter().copied()).join(" "));
+        println!("{name}: {}", places.iter().copied().collect::<Vec<_>>().join(" "));
     }
     places.into_iter().map(|(name, places)| format!("{name}: {} files", places.len())).collect()
 }
