@@ -2,7 +2,7 @@
 
 use std::{future::ready, time::Duration};
 
-use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, secs};
+use crate::faulty_bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, secs};
 use axum::{Router, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{

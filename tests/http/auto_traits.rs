@@ -32,7 +32,7 @@ type Inner<B> = BoxCloneSyncService<Request<RequestBody<B>>, Response<Full<Bytes
 type Odd = (std::cell::Cell<u8>, std::marker::PhantomPinned);
 
 #[test]
-fn types() {
+fn public_types_can_be_sent_and_shared() {
     values::<IdempotencyLayer>();
     values::<Idempotency<Inner<Full<Bytes>>>>();
     values::<Operation>();
@@ -60,7 +60,7 @@ fn types() {
 
 #[cfg(feature = "testing")]
 #[test]
-fn types_for_tests() {
+fn types_for_testing_can_be_sent_and_shared() {
     use tower_idempotency::testing::{Faults, FaultyStore, Gate, ManualClock};
     values::<(FaultyStore<MemoryStore>, Faults, ManualClock)>();
     shared::<Gate>();
@@ -74,7 +74,7 @@ struct App {
 }
 
 #[test]
-fn names() {
+fn layer_and_service_can_be_named() {
     let inner = || Inner::new(tower::service_fn(|_| async { Ok(Response::new(Full::default())) }));
     let layer = IdempotencyLayer::new(MemoryStore::new());
     let app = App { service: layer.layer(inner()), layer };

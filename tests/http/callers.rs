@@ -255,7 +255,7 @@ async fn a_layer_outside_the_authentication_is_at_fault() {
         .layer(Extension(User("ann")))
         .layer(layer().scope(by_user()));
     #[cfg(feature = "tracing")]
-    let (heard, _guard) = crate::heard::Heard::listen();
+    let (heard, _guard) = crate::tracing_events::Heard::listen();
     let refused = send(&wrong, PATH, &[KEY], "").await;
     assert_eq!((refused.status.as_u16(), &*refused.problem()), (500, "extension-missing"));
     assert!(!refused.body.contains("User"), "{}", refused.body);

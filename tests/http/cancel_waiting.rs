@@ -87,7 +87,7 @@ async fn leave(first: First, over_a_wire: bool, times: usize, leaving: Leaving) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_every_point() {
+async fn a_waiting_client_may_leave_at_every_point() {
     for first in [First::Succeeds, First::Fails, First::Crashed] {
         for over_a_wire in [false, true] {
             for leaving in [Leaving::Waiting, Leaving::Woken] {

@@ -13,7 +13,7 @@ use axum::{
 use tower::ServiceExt;
 use tower_idempotency::{IdempotencyLayer, MemoryStore, credential, scope};
 
-use crate::heard::Heard;
+use crate::tracing_events::Heard;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Gets {

@@ -1,6 +1,6 @@
 //! What an observer hears, and what nobody hears: the text of a key.
 
-use crate::bench::{Ask, Bench, End, LEASE, ask, secs};
+use crate::faulty_bench::{Ask, Bench, End, LEASE, ask, secs};
 use bytes::Bytes;
 use http::Response;
 use tokio::time::sleep;

@@ -6,12 +6,10 @@ mod answers;
 #[cfg(all(feature = "axum", feature = "testing"))]
 mod at_most_once;
 #[cfg(feature = "testing")]
-mod attempts;
+mod attempt_retention;
 mod auto_traits;
 #[cfg(feature = "testing")]
 mod background_tasks;
-#[cfg(feature = "testing")]
-mod bench;
 #[cfg(feature = "axum")]
 mod callers;
 #[cfg(feature = "testing")]
@@ -28,26 +26,32 @@ mod credentials;
 #[path = "../sql/server.rs"]
 mod database_server;
 #[cfg(feature = "testing")]
-mod endings;
-#[cfg(feature = "testing")]
 mod events;
 #[cfg(feature = "axum")]
-mod exceptions;
+mod excluded_requests;
 #[cfg(feature = "axum")]
 mod extractors;
+#[cfg(feature = "testing")]
+mod faulty_bench;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[allow(dead_code)]
 #[path = "../sql/folder.rs"]
 mod folder;
-#[cfg(feature = "tracing")]
-mod heard;
+#[cfg(all(feature = "axum", feature = "json"))]
+mod invalid_settings;
 mod kept_request;
+#[cfg(all(feature = "axum", feature = "json"))]
+mod keyed_digests;
 #[cfg(feature = "axum")]
 mod large_answers;
+#[cfg(feature = "testing")]
+mod late_records;
 #[cfg(feature = "axum")]
 mod layer_order;
 #[cfg(all(feature = "axum", feature = "tracing"))]
 mod layer_order_of_checks;
+#[cfg(feature = "axum")]
+mod layer_positions;
 #[cfg(feature = "testing")]
 mod lost_claims;
 #[cfg(all(feature = "axum", feature = "testing", feature = "tracing"))]
@@ -70,22 +74,18 @@ mod random_schedules;
 mod readiness;
 #[cfg(feature = "axum")]
 mod routes;
-#[cfg(all(feature = "axum", feature = "json"))]
-mod sealed;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod secrets;
-#[cfg(all(feature = "axum", feature = "json"))]
-mod settings;
-#[cfg(feature = "axum")]
-mod sockets;
 #[cfg(feature = "axum")]
 mod stream_body;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod task_locals;
 #[cfg(all(feature = "axum", feature = "form", feature = "testing"))]
 mod tokens;
+#[cfg(feature = "tracing")]
+mod tracing_events;
 #[cfg(feature = "testing")]
-mod unfinished;
+mod unfinished_work;
 #[cfg(feature = "testing")]
 mod waiting;
 #[cfg(feature = "testing")]

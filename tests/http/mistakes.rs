@@ -19,7 +19,7 @@ use tower_idempotency::{
 
 use crate::{
     common::{Counter, post as send, see},
-    heard::Heard,
+    tracing_events::Heard,
 };
 
 pub(crate) fn layer() -> IdempotencyLayer {

@@ -14,8 +14,8 @@ use tower_idempotency::{
 
 use crate::{
     common::see,
-    heard::Heard,
     mistakes::{app, assert_one, layer, order, twice},
+    tracing_events::Heard,
 };
 
 /// It blocks for real: there is no clock that could be turned.

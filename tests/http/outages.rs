@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bench::{Bench, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
+use crate::faulty_bench::{Bench, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
 use tokio::time::sleep;
 use tower_idempotency::{
     BackgroundTasks, IdempotencyLayer, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State,

@@ -91,7 +91,7 @@ fn assert_payload(panic: Option<Box<dyn Any + Send>>, case: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_the_handler() {
+async fn a_handler_may_panic_in_every_place() {
     use Place::{Call, FirstPoll, Keep, Later, ResponseBody};
     for kind in [Kind::Plain, Kind::AtMostOnce, Kind::KeepsEverything] {
         for place in [Call, FirstPoll, Later, ResponseBody, Keep] {
@@ -142,7 +142,7 @@ async fn handler_panics(kind: Kind, place: Place, client_gone: bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn others_go_on() {
+async fn other_requests_go_on_after_a_panic() {
     let calls = Counter::default();
     let shop = Shop::with(false, |layer| layer, handler(Place::Later, calls.clone()));
     let falls = tokio::spawn(shop.call());

@@ -110,7 +110,7 @@ async fn for_a_duplicate_the_first_one_is_not_touched() {
 
 /// What is kept of a handler that panicked is an answer of the renderer's, which may panic itself.
 #[tokio::test(start_paused = true)]
-async fn rendering_a_panic() {
+async fn the_renderer_of_a_panic_may_panic() {
     for client_gone in [false, true] {
         let layer = |layer: IdempotencyLayer| layer.policy(Policy::at_most_once()).render(|_| panic!("the renderer's"));
         let shop = Shop::with(false, layer, |_| async {
@@ -147,7 +147,7 @@ impl Observer for Touchy {
 
 /// Who watches must not change what happens.
 #[tokio::test(start_paused = true)]
-async fn of_an_observer() {
+async fn an_observer_may_panic() {
     let touchy = Touchy::default();
     let watched = touchy.clone();
     let shop = Shop::new(Order::DONE, false, move |layer| layer.observer(watched));

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::bench::{Ask, Bench, End, LEASE, STORE_TIMEOUT, Way, ask, millis, secs, when};
+use crate::faulty_bench::{Ask, Bench, End, LEASE, STORE_TIMEOUT, Way, ask, millis, secs, when};
 use tokio::{task::JoinHandle, time::sleep};
 use tower_idempotency::{BackgroundTasks, IdempotencyLayer, StoreErrorKind, StoreVerb, WhileRunning, store::State};
 
@@ -58,7 +58,7 @@ impl Chance {
 }
 
 /// What was told to those who stayed. Nobody is to be held for longer than their bounds.
-async fn lines(clients: Vec<JoinHandle<crate::bench::Told>>) -> Vec<String> {
+async fn lines(clients: Vec<JoinHandle<crate::faulty_bench::Told>>) -> Vec<String> {
     let mut lines = Vec::new();
     for client in clients {
         // A panic is told as it is, and who has left is told nothing.

@@ -9,7 +9,7 @@ use std::{
     task::Poll,
 };
 
-use crate::bench::{Ask, Bench, End, LEASE, ask, record_key, secs};
+use crate::faulty_bench::{Ask, Bench, End, LEASE, ask, record_key, secs};
 use http::{Request, Response};
 use tokio::time::sleep;
 use tower::{Layer, Service, service_fn};

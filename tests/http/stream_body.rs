@@ -15,7 +15,7 @@ use tower::{Layer, service_fn};
 use tower_idempotency::{IdempotencyLayer, Keep, MemoryStore, Policy, RequestBody, fingerprint, key, scope};
 
 use crate::{
-    answers::lab::{KEPT, Lab, RELEASED},
+    answers::fixture::{Fixture, KEPT, RELEASED},
     common::{Seen, see},
 };
 
@@ -47,46 +47,46 @@ fn broken() -> Body {
 
 #[tokio::test]
 async fn a_body_larger_than_the_limit_streams() {
-    let lab = Lab::reading(|layer| streaming(layer).request_limit(10), count);
+    let fixture = Fixture::reading(|layer| streaming(layer).request_limit(10), count);
     let large = || Body::from_stream(stream::iter((0..100).map(|_| Ok::<_, io::Error>(Bytes::from(vec![7; 1000])))));
-    assert_eq!(see(lab.send(upload(large())).await).await, Seen::first(200, "100000 bytes"));
-    assert_eq!(see(lab.send(upload(large())).await).await, Seen::replay(200, "100000 bytes"));
-    assert_eq!(lab.runs.get(), 1);
+    assert_eq!(see(fixture.send(upload(large())).await).await, Seen::first(200, "100000 bytes"));
+    assert_eq!(see(fixture.send(upload(large())).await).await, Seen::replay(200, "100000 bytes"));
+    assert_eq!(fixture.runs.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_handler_runs_before_the_body_is_there() {
-    let lab = Lab::reading(streaming, |_, request| async move {
+    let fixture = Fixture::reading(streaming, |_, request| async move {
         let mut body = request.into_body();
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         format!("{} bytes so far", first.len())
     });
     let never_ends = stream::iter([Ok::<_, io::Error>(Bytes::from_static(b"abc"))]).chain(stream::pending());
-    let answer = lab.send(upload(Body::from_stream(never_ends)));
+    let answer = fixture.send(upload(Body::from_stream(never_ends)));
     let answer = tokio::time::timeout(Duration::from_secs(1), answer).await.expect("not held up by the body");
     assert_eq!(see(answer).await, Seen::first(200, "3 bytes so far"));
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_is_a_failure_whatever_the_handler_answers() {
-    let lab = Lab::reading(streaming, count);
-    assert_eq!(see(lab.send(upload(broken())).await).await, Seen::first(200, "broke behind 3"));
-    assert_eq!(lab.record().await, RELEASED);
-    assert_eq!(see(lab.send(upload(Body::from("whole"))).await).await, Seen::first(200, "5 bytes"));
-    assert_eq!(lab.record().await, KEPT);
+    let fixture = Fixture::reading(streaming, count);
+    assert_eq!(see(fixture.send(upload(broken())).await).await, Seen::first(200, "broke behind 3"));
+    assert_eq!(fixture.record().await, RELEASED);
+    assert_eq!(see(fixture.send(upload(Body::from("whole"))).await).await, Seen::first(200, "5 bytes"));
+    assert_eq!(fixture.record().await, KEPT);
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_is_kept_where_failures_are_or_the_handler_says_so() {
-    let everything = Lab::reading(|layer| streaming(layer).keep(Keep::Everything), count);
-    let at_most_once = Lab::reading(|layer| streaming(layer.policy(Policy::at_most_once())), count);
-    let by_hand = Lab::reading(streaming, |operation, request| {
+    let everything = Fixture::reading(|layer| streaming(layer).keep(Keep::Everything), count);
+    let at_most_once = Fixture::reading(|layer| streaming(layer.policy(Policy::at_most_once())), count);
+    let by_hand = Fixture::reading(streaming, |operation, request| {
         operation.keep_for(Duration::from_secs(60));
         count(operation, request)
     });
-    for lab in [everything, at_most_once, by_hand] {
-        lab.send(upload(broken())).await;
-        assert_eq!(lab.record().await, KEPT);
+    for fixture in [everything, at_most_once, by_hand] {
+        fixture.send(upload(broken())).await;
+        assert_eq!(fixture.record().await, KEPT);
     }
 }
 
@@ -98,17 +98,17 @@ fn stalled() -> Body {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stands_still_is_a_failure_whatever_the_handler_answers() {
     let timeout = Duration::from_secs(10);
-    let lab = Lab::reading(|layer| streaming(layer).body_timeout(timeout), count);
+    let fixture = Fixture::reading(|layer| streaming(layer).body_timeout(timeout), count);
     let asked = Instant::now();
-    assert_eq!(see(lab.send(upload(stalled())).await).await, Seen::first(200, "broke behind 3"));
+    assert_eq!(see(fixture.send(upload(stalled())).await).await, Seen::first(200, "broke behind 3"));
     assert_eq!(asked.elapsed(), timeout);
-    assert_eq!(lab.record().await, RELEASED);
-    assert_eq!(see(lab.send(upload(Body::from("whole"))).await).await, Seen::first(200, "5 bytes"));
+    assert_eq!(fixture.record().await, RELEASED);
+    assert_eq!(see(fixture.send(upload(Body::from("whole"))).await).await, Seen::first(200, "5 bytes"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_is_told_once_that_the_body_stands_still() {
-    let lab = Lab::reading(streaming, |_, request| async move {
+    let fixture = Fixture::reading(streaming, |_, request| async move {
         let mut body = request.into_body();
         body.frame().await.unwrap().unwrap();
         let error = body.frame().await.unwrap().unwrap_err().into_inner();
@@ -116,25 +116,25 @@ async fn a_handler_is_told_once_that_the_body_stands_still() {
         assert!(body.is_end_stream() && body.frame().await.is_none());
         format!("{kind:?}")
     });
-    assert_eq!(see(lab.send(upload(stalled())).await).await, Seen::first(200, "Some(TimedOut)"));
+    assert_eq!(see(fixture.send(upload(stalled())).await).await, Seen::first(200, "Some(TimedOut)"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_body_may_be_slow() {
-    let lab = Lab::reading(|layer| streaming(layer).body_timeout(Duration::from_secs(10)), count);
+    let fixture = Fixture::reading(|layer| streaming(layer).body_timeout(Duration::from_secs(10)), count);
     let slow = stream::iter(0..9).then(|_| async {
         tokio::time::sleep(Duration::from_secs(9)).await;
         Ok::<_, io::Error>(Bytes::from_static(b"abc"))
     });
-    assert_eq!(see(lab.send(upload(Body::from_stream(slow))).await).await, Seen::first(200, "27 bytes"));
-    assert_eq!(lab.record().await, KEPT);
+    assert_eq!(see(fixture.send(upload(Body::from_stream(slow))).await).await, Seen::first(200, "27 bytes"));
+    assert_eq!(fixture.record().await, KEPT);
 }
 
 #[tokio::test]
 async fn a_body_that_nobody_reads_is_none_that_broke() {
-    let lab = Lab::reading(streaming, |_, _| async { StatusCode::ACCEPTED });
-    assert_eq!(lab.send(upload(broken())).await.status(), StatusCode::ACCEPTED);
-    assert_eq!(lab.record().await, KEPT);
+    let fixture = Fixture::reading(streaming, |_, _| async { StatusCode::ACCEPTED });
+    assert_eq!(fixture.send(upload(broken())).await.status(), StatusCode::ACCEPTED);
+    assert_eq!(fixture.record().await, KEPT);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, Told, Way, ask, millis, secs, ways, when};
+use crate::faulty_bench::{Bench, End, LEASE, STORE_TIMEOUT, Told, Way, ask, millis, secs, ways, when};
 use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;

@@ -7,8 +7,8 @@ use tower::{Layer, ServiceExt};
 use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key};
 
 use crate::{
-    bench::{Bench, End, ask, secs},
     common::windows::windows_hold_and_end,
+    faulty_bench::{Bench, End, ask, secs},
 };
 
 fn one_at_a_time(layer: IdempotencyLayer) -> IdempotencyLayer {

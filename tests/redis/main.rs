@@ -2,30 +2,30 @@
 //!
 //! Each test starts a `redis-server` of its own.
 
+#[cfg(feature = "memory")]
+mod cached_store;
 #[cfg(feature = "redis-cluster")]
 mod cluster;
 mod commands;
+mod conformance;
 mod connecting;
-#[cfg(feature = "memory")]
-mod fronts;
-mod large;
+mod dns_changes;
+mod large_answers;
 mod load;
-mod losses;
-mod moving;
+mod lost_on_failover;
 mod outages;
 mod ownership;
 mod proxy;
 mod records;
-mod refusing;
+mod refused_writes;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
 mod server;
-mod silence;
 mod stale_grants;
-mod suite;
 #[cfg(feature = "redis-tls")]
 mod tls;
-mod torn;
+mod torn_reads;
+mod unresponsive_server;
 mod waiting;
 #[path = "../http/common/walk.rs"]
 mod walk;

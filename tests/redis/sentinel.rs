@@ -17,7 +17,7 @@ use crate::{
     claim,
     connecting::Heard,
     granted, key, replays, settled,
-    silence::{app, pay, served_after},
+    unresponsive_server::{app, pay, served_after},
 };
 
 #[tokio::test(flavor = "multi_thread")]

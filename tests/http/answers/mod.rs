@@ -1,15 +1,15 @@
 //! What becomes of answers and bodies: what is kept, what comes back, and what goes through as it comes.
 
-mod fields;
-mod kept;
-pub(crate) mod lab;
+#[cfg(feature = "testing")]
+mod added_fields;
+pub(crate) mod fixture;
 mod limits;
 mod policies;
 #[cfg(feature = "json")]
 mod refusals;
+mod replayed_fields;
+mod replays;
 mod requests;
 mod streams;
 #[cfg(feature = "json")]
 mod verify;
-#[cfg(feature = "testing")]
-mod wire_fields;

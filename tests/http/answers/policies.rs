@@ -7,7 +7,7 @@ use tokio::time::advance;
 use tower_idempotency::{Keep, Operation, Policy};
 
 use crate::{
-    answers::lab::{KEPT, Lab, RELEASED, TOMBSTONE, Whole, as_it_is},
+    answers::fixture::{Fixture, KEPT, RELEASED, TOMBSTONE, Whole, as_it_is},
     common::frames::Frames,
     common::{Seen, see},
 };
@@ -15,7 +15,7 @@ use crate::{
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn by_status() {
+async fn each_policy_keeps_the_statuses_that_it_names() {
     /// A policy, what it keeps, and what it does not.
     type Kind = (fn() -> Policy, &'static [u16], &'static [u16]);
     const UNDONE: [u16; 3] = [401, 407, 429];
@@ -36,12 +36,12 @@ async fn by_status() {
     for (policy, kept, released) in kinds {
         for (statuses, record, runs) in [(kept, KEPT, 1), (released, RELEASED, 2)] {
             for status in statuses.iter().map(|&status| StatusCode::from_u16(status).unwrap()) {
-                let lab = Lab::new(|layer| layer.policy(policy()), move |_| status);
-                assert_eq!(lab.ask().await.status(), status);
+                let fixture = Fixture::new(|layer| layer.policy(policy()), move |_| status);
+                assert_eq!(fixture.ask().await.status(), status);
                 let record = record.filter(|_| runs == 1 || !UNDONE.contains(&status.as_u16()));
-                assert_eq!(lab.record().await, record, "{status} under {:?}", policy().keep(Keep::Final));
-                assert_eq!(lab.ask().await.status(), status);
-                assert_eq!(lab.runs.get(), runs, "{status}");
+                assert_eq!(fixture.record().await, record, "{status} under {:?}", policy().keep(Keep::Final));
+                assert_eq!(fixture.ask().await.status(), status);
+                assert_eq!(fixture.runs.get(), runs, "{status}");
             }
         }
     }
@@ -63,12 +63,12 @@ async fn by_everything_that_an_answer_has() {
         (LINES, ["one", "two"], "3", RELEASED),
     ] {
         let keep = keep.clone();
-        let lab = Lab::new(
+        let fixture = Fixture::new(
             |layer| layer.keep(keep),
             move |_| (crate::common::frames::fields(fields), Frames::of(chunks).trailers(&[("x-sum", sum)]).boxed()),
         );
-        Whole::of(lab.ask().await).await;
-        assert_eq!(lab.record().await, record, "{fields:?} {chunks:?} {sum}");
+        Whole::of(fixture.ask().await).await;
+        assert_eq!(fixture.record().await, record, "{fields:?} {chunks:?} {sum}");
     }
 }
 
@@ -79,12 +79,12 @@ async fn what_is_not_held_shows_no_body() {
         operation.stream();
         "a stream"
     };
-    let streamed = Lab::new(|layer| layer.keep(keep()), stream);
-    let long = Lab::new(|layer| layer.keep(keep()).response_limit(2), |_| "too long");
-    let broken = Lab::new(|layer| layer.keep(keep()), |_| Frames::of(["half"]).broken().boxed());
-    for lab in [streamed, long, broken] {
-        lab.ask().await;
-        assert_eq!(lab.record().await, TOMBSTONE);
+    let streamed = Fixture::new(|layer| layer.keep(keep()), stream);
+    let long = Fixture::new(|layer| layer.keep(keep()).response_limit(2), |_| "too long");
+    let broken = Fixture::new(|layer| layer.keep(keep()), |_| Frames::of(["half"]).broken().boxed());
+    for fixture in [streamed, long, broken] {
+        fixture.ask().await;
+        assert_eq!(fixture.record().await, TOMBSTONE);
     }
 }
 
@@ -95,25 +95,25 @@ async fn the_handler_says_that_it_is_not_kept() {
         format!("run {}", operation.attempt())
     };
     for policy in [Policy::replay(), Policy::at_most_once(), Policy::reject()] {
-        let lab = Lab::new(|layer| layer.policy(policy), discard);
-        assert_eq!(see(lab.ask().await).await, Seen::first(200, "run 1"));
-        assert_eq!(lab.record().await, RELEASED);
-        assert_eq!(see(lab.ask().await).await, Seen::first(200, "run 2"));
+        let fixture = Fixture::new(|layer| layer.policy(policy), discard);
+        assert_eq!(see(fixture.ask().await).await, Seen::first(200, "run 1"));
+        assert_eq!(fixture.record().await, RELEASED);
+        assert_eq!(see(fixture.ask().await).await, Seen::first(200, "run 2"));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_handler_says_for_how_long() {
     for status in [200, 503] {
-        let lab = Lab::new(as_it_is, move |operation| {
+        let fixture = Fixture::new(as_it_is, move |operation| {
             operation.keep_for(SECOND * 10);
             StatusCode::from_u16(status).unwrap()
         });
-        assert_eq!(lab.ask().await.status(), status);
+        assert_eq!(fixture.ask().await.status(), status);
         advance(SECOND * 9).await;
-        assert_eq!((lab.ask().await.status().as_u16(), lab.runs.get()), (status, 1));
+        assert_eq!((fixture.ask().await.status().as_u16(), fixture.runs.get()), (status, 1));
         advance(SECOND * 2).await;
-        assert_eq!((lab.ask().await.status().as_u16(), lab.runs.get()), (status, 2));
+        assert_eq!((fixture.ask().await.status().as_u16(), fixture.runs.get()), (status, 2));
     }
 }
 
@@ -133,33 +133,33 @@ async fn what_began_is_released_instead_of_undone() {
                 say(&operation);
                 status
             };
-            let lab = Lab::new(as_it_is, answer);
-            assert_eq!(lab.ask().await.status(), status);
-            assert_eq!(lab.record().await, record, "{status}");
+            let fixture = Fixture::new(as_it_is, answer);
+            assert_eq!(fixture.ask().await.status(), status);
+            assert_eq!(fixture.record().await, record, "{status}");
         }
     }
     // What keeps everything does not keep what the handler discards.
-    let lab = Lab::new(
+    let fixture = Fixture::new(
         |layer| layer.keep(Keep::Everything),
         |operation| {
             operation.discard();
             StatusCode::TOO_MANY_REQUESTS
         },
     );
-    lab.ask().await;
-    assert_eq!(lab.record().await, None);
+    fixture.ask().await;
+    assert_eq!(fixture.record().await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_last_word_counts_and_so_does_one_of_the_body() {
     for (words, record) in [("keep, discard", RELEASED), ("discard, keep", KEPT)] {
-        let lab = Lab::new(as_it_is, move |operation| {
+        let fixture = Fixture::new(as_it_is, move |operation| {
             for word in words.split(", ") {
                 if word == "keep" { operation.keep_for(SECOND) } else { operation.discard() }
             }
         });
-        lab.ask().await;
-        assert_eq!(lab.record().await, record, "{words}");
+        fixture.ask().await;
+        assert_eq!(fixture.record().await, record, "{words}");
     }
 
     let late = |operation: Operation| {
@@ -170,9 +170,9 @@ async fn the_last_word_counts_and_so_does_one_of_the_body() {
             frame
         }))
     };
-    let lab = Lab::new(as_it_is, late);
-    assert_eq!(Whole::of(lab.ask().await).await.data, "one");
-    assert_eq!(lab.record().await, RELEASED);
+    let fixture = Fixture::new(as_it_is, late);
+    assert_eq!(Whole::of(fixture.ask().await).await.data, "one");
+    assert_eq!(fixture.record().await, RELEASED);
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,10 +182,10 @@ async fn a_tombstone_is_kept_for_as_long_as_the_handler_says() {
         operation.keep_for(SECOND);
         StatusCode::INTERNAL_SERVER_ERROR
     };
-    let lab = Lab::new(as_it_is, stream);
-    lab.ask().await;
-    assert_eq!(lab.record().await, TOMBSTONE);
-    assert_eq!(see(lab.ask().await).await.problem(), "response-not-retained");
+    let fixture = Fixture::new(as_it_is, stream);
+    fixture.ask().await;
+    assert_eq!(fixture.record().await, TOMBSTONE);
+    assert_eq!(see(fixture.ask().await).await.problem(), "response-not-retained");
     advance(SECOND).await;
-    assert_eq!(lab.record().await, None);
+    assert_eq!(fixture.record().await, None);
 }

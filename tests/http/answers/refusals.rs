@@ -14,17 +14,17 @@ use tower_idempotency::{IdempotencyLayer, KeyError, MemoryStore, Policy, Refusal
 use tracing::Level;
 
 #[cfg(feature = "tracing")]
-use crate::heard::Heard;
+use crate::tracing_events::Heard;
 use crate::{
-    answers::lab::{Lab, Whole, as_it_is},
+    answers::fixture::{Fixture, Whole, as_it_is},
     common::{Seen, post, see},
 };
 
 /// A mismatch, behind a first request.
 async fn refused(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer) -> Whole {
-    let lab = Lab::new(adjust, |_| "body");
-    lab.ask().await;
-    Whole::of(lab.send(post("/run", "k", "other")).await).await
+    let fixture = Fixture::new(adjust, |_| "body");
+    fixture.ask().await;
+    Whole::of(fixture.send(post("/run", "k", "other")).await).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,14 +65,14 @@ async fn rendered_by_the_application() {
 
 #[tokio::test(start_paused = true)]
 async fn a_problem_of_the_handlers_own_is_an_answer() {
-    let lab = Lab::new(as_it_is, |_| ([("content-type", "application/problem+json")], "{\"type\":\"own\"}"));
-    assert_eq!(see(lab.ask().await).await, Seen::first(200, "{\"type\":\"own\"}"));
-    assert_eq!(see(lab.ask().await).await, Seen::replay(200, "{\"type\":\"own\"}"));
+    let fixture = Fixture::new(as_it_is, |_| ([("content-type", "application/problem+json")], "{\"type\":\"own\"}"));
+    assert_eq!(see(fixture.ask().await).await, Seen::first(200, "{\"type\":\"own\"}"));
+    assert_eq!(see(fixture.ask().await).await, Seen::replay(200, "{\"type\":\"own\"}"));
 }
 
 /// What a request without a key, or with a bad one, is told.
 async fn detail(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer, request: Request) -> String {
-    let refused = Whole::of(Lab::new(adjust, |_| "body").send(request).await).await;
+    let refused = Whole::of(Fixture::new(adjust, |_| "body").send(request).await).await;
     let problem: serde_json::Value = serde_json::from_slice(&refused.data).unwrap();
     problem["detail"].as_str().unwrap().to_owned()
 }
@@ -139,11 +139,11 @@ async fn advice_for_the_service_is_not_for_clients() {
 
 #[tokio::test(start_paused = true)]
 async fn another_caller_is_told_to_keep_the_key() {
-    let lab = Lab::new(as_it_is, |_| "body");
+    let fixture = Fixture::new(as_it_is, |_| "body");
     let ask = async |caller: &'static str| {
         let mut request = post("/run", "k", "");
         request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::from_static(caller));
-        see(lab.send(request).await).await
+        see(fixture.send(request).await).await
     };
     ask("Bearer ann").await;
     let refused = ask("Bearer bob").await;
@@ -156,17 +156,17 @@ async fn another_caller_is_told_to_keep_the_key() {
 #[cfg(feature = "tracing")]
 #[tokio::test(start_paused = true)]
 async fn advice_for_the_service_goes_to_the_log() {
-    let lab = Lab::new(|layer| layer.scope(scope::header("X-Tenant")), |_| "body");
+    let fixture = Fixture::new(|layer| layer.scope(scope::header("X-Tenant")), |_| "body");
     let (heard, _listening) = Heard::listen_to(Level::INFO);
-    lab.ask().await;
+    fixture.ask().await;
     let missing = heard.take();
     assert!(missing.len() == 1 && missing[0].contains("`scope::extension`"), "{missing:#?}");
 
-    let lab = Lab::new(as_it_is, |_| "body");
+    let fixture = Fixture::new(as_it_is, |_| "body");
     for caller in ["Bearer ann", "Bearer bob"] {
         let mut request = post("/run", "k", "");
         request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::from_static(caller));
-        lab.send(request).await;
+        fixture.send(request).await;
     }
     let other = heard.take();
     let refused = other.iter().find(|line| line.contains("other-caller") && line.starts_with("INFO"));
@@ -194,7 +194,7 @@ async fn where_a_scope_belongs() {
         for tenant in tenants {
             request.headers_mut().append("x-tenant", HeaderValue::from_static(tenant));
         }
-        let refused = see(Lab::new(adjust, |_| "body").send(request).await).await;
+        let refused = see(Fixture::new(adjust, |_| "body").send(request).await).await;
         assert_eq!((refused.status.as_u16(), &*refused.problem()), (400, name));
         let problem: serde_json::Value = serde_json::from_str(&refused.body).unwrap();
         assert_eq!(problem["detail"], expected);
@@ -234,20 +234,20 @@ fn told(refused: &Whole) -> Told {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whether_to_repeat() {
+async fn a_refusal_says_whether_to_repeat_it() {
     for hints in [false, true] {
         let hint = |retryable: bool| [(); 2].map(|()| hints.then(|| retryable.to_string()));
         let adjust = |layer: IdempotencyLayer| {
             let layer = layer.policy(Policy::reject());
             if hints { layer.sdk_hints() } else { layer }
         };
-        let lab = Lab::reading(adjust, |_, _| tokio::time::sleep(Duration::from_secs(1)));
-        let first = tokio::spawn(tower::ServiceExt::oneshot(lab.app.clone(), post("/run", "k", "")));
+        let fixture = Fixture::reading(adjust, |_, _| tokio::time::sleep(Duration::from_secs(1)));
+        let first = tokio::spawn(tower::ServiceExt::oneshot(fixture.app.clone(), post("/run", "k", "")));
         tokio::task::yield_now().await;
-        let running = Whole::of(lab.ask().await).await;
+        let running = Whole::of(fixture.ask().await).await;
         assert_eq!(told(&running), (true, Some("1".into()), hint(true)), "this 409 passes");
         first.await.unwrap().unwrap();
-        let ended = Whole::of(lab.ask().await).await;
+        let ended = Whole::of(fixture.ask().await).await;
         assert_eq!((running.status, ended.status), (409.try_into().unwrap(), 409.try_into().unwrap()));
         assert_eq!(told(&ended), (false, None, hint(false)), "this one does not");
     }
@@ -256,19 +256,19 @@ async fn whether_to_repeat() {
 #[tokio::test(start_paused = true)]
 async fn when_a_window_ends() {
     let window = Policy::reject().retention(Duration::from_secs(30));
-    let lab = Lab::new(|layer| layer.policy(window).key(key::content()).unscoped(), |_| "body");
-    lab.ask().await;
-    let (retryable, retry_after, _) = told(&Whole::of(lab.ask().await).await);
+    let fixture = Fixture::new(|layer| layer.policy(window).key(key::content()).unscoped(), |_| "body");
+    fixture.ask().await;
+    let (retryable, retry_after, _) = told(&Whole::of(fixture.ask().await).await);
     let left: u64 = retry_after.unwrap().parse().unwrap();
     assert!((25..=30).contains(&left), "{left}");
     assert!(!retryable, "a client that repeats by itself would run a second time");
     advance(Duration::from_secs(30)).await;
-    assert_eq!(see(lab.ask().await).await, Seen::first(200, "body"));
+    assert_eq!(see(fixture.ask().await).await, Seen::first(200, "body"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renderer_sees_the_request_and_can_fall_back() {
-    let lab = Lab::new(
+    let fixture = Fixture::new(
         |layer| {
             layer.render(|refused| {
                 let mut document = refused.document();
@@ -282,10 +282,10 @@ async fn a_renderer_sees_the_request_and_can_fall_back() {
         },
         |_| "body",
     );
-    lab.ask().await;
+    fixture.ask().await;
     for (request, key, name) in [(post("/run", "k", "other"), "k", "key-reused"), (bare("/run"), "none", "key-missing")]
     {
-        let refused = lab.send(request).await;
+        let refused = fixture.send(request).await;
         let headers = refused.headers().clone();
         assert_eq!([&headers["x-key"], &headers["x-path"], &headers["x-name"]], [key, "/run", name]);
         assert_eq!(see(refused).await.problem(), name);
@@ -305,9 +305,9 @@ async fn a_renderer_sees_the_head_that_the_handler_has_had() {
             )))
         })
     };
-    let lab = Lab::new(adjust, |_| -> Response<Body> { panic!("told to") });
-    tokio::spawn(tower::ServiceExt::oneshot(lab.app.clone(), post("/run", "k", ""))).await.unwrap_err();
-    assert_eq!(see(lab.ask().await).await, Seen::replay(200, "POST /run k"));
+    let fixture = Fixture::new(adjust, |_| -> Response<Body> { panic!("told to") });
+    tokio::spawn(tower::ServiceExt::oneshot(fixture.app.clone(), post("/run", "k", ""))).await.unwrap_err();
+    assert_eq!(see(fixture.ask().await).await, Seen::replay(200, "POST /run k"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation};
 
 use crate::{
-    answers::lab::{Lab, as_it_is},
+    answers::fixture::{Fixture, as_it_is},
     common::frames::{Frames, fields},
     common::{Counter, Seen, see},
 };
@@ -25,7 +25,7 @@ fn send(body: Body) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn byte_for_byte() {
+async fn the_handler_gets_the_body_byte_for_byte() {
     const SUMS: &[(&str, &str)] = &[("x-sum", "1"), ("x-sum", "2")];
     let long = (0..=255).cycle().take(70_000).collect::<Bytes>();
     let chunks: Vec<_> = long.chunks(997).map(Bytes::copy_from_slice).collect();
@@ -39,7 +39,7 @@ async fn byte_for_byte() {
         (Frames::of(chunks).told().boxed(), long, false),
     ];
     for (body, data, trailed) in bodies {
-        let lab = Lab::reading(as_it_is, move |_, request| {
+        let fixture = Fixture::reading(as_it_is, move |_, request| {
             let expected = data.clone();
             async move {
                 assert_eq!(request.headers()[CONTENT_LENGTH], "7", "fields are left alone");
@@ -55,13 +55,13 @@ async fn byte_for_byte() {
         });
         let mut request = send(body);
         request.headers_mut().insert(CONTENT_LENGTH, "7".parse().unwrap());
-        assert_eq!(lab.send(request).await.status(), 200);
-        assert_eq!(lab.runs.get(), 1);
+        assert_eq!(fixture.send(request).await.status(), 200);
+        assert_eq!(fixture.runs.get(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_limit() {
+async fn a_body_over_the_limit_is_refused() {
     let at_the_limit: [fn() -> Body; 3] = [
         || Body::from("12345678"),
         || Frames::of(["1234", "5678"]).boxed(),
@@ -74,14 +74,14 @@ async fn the_limit() {
         || Frames::of(["12345678"; 100]).boxed(),
     ];
     for body in at_the_limit {
-        let lab = Lab::new(|layer| layer.request_limit(8), |_| ());
-        assert_eq!(lab.send(send(body())).await.status(), 200);
+        let fixture = Fixture::new(|layer| layer.request_limit(8), |_| ());
+        assert_eq!(fixture.send(send(body())).await.status(), 200);
     }
     for body in over_it {
-        let lab = Lab::new(|layer| layer.request_limit(8), |_| ());
-        let refused = see(lab.send(send(body())).await).await;
+        let fixture = Fixture::new(|layer| layer.request_limit(8), |_| ());
+        let refused = see(fixture.send(send(body())).await).await;
         assert_eq!((refused.status.as_u16(), refused.problem().as_str()), (413, "body-too-large"));
-        assert_eq!((lab.runs.get(), lab.record().await), (0, None));
+        assert_eq!((fixture.runs.get(), fixture.record().await), (0, None));
     }
 }
 
@@ -90,11 +90,11 @@ async fn the_limit() {
 async fn the_limit_is_two_mebibytes_unless_told_otherwise() {
     const LIMIT: usize = 2 * 1024 * 1024;
     for (length, status) in [(1_500_000, 200), (LIMIT, 200), (LIMIT + 1, 413)] {
-        let lab = Lab::new(as_it_is, |_| ());
+        let fixture = Fixture::new(as_it_is, |_| ());
         let send = || send(Body::from(vec![b'x'; length]));
-        assert_eq!(lab.send(send()).await.status(), status, "{length} bytes");
+        assert_eq!(fixture.send(send()).await.status(), status, "{length} bytes");
         if status == 200 {
-            assert_eq!(see(lab.send(send()).await).await, Seen::replay(200, ""), "{length} bytes");
+            assert_eq!(see(fixture.send(send()).await).await, Seen::replay(200, ""), "{length} bytes");
         }
     }
 }
@@ -106,10 +106,10 @@ async fn a_bounded_amount_of_what_is_refused_is_read() {
     for (key, status) in [("k", 413), ("\"", 400)] {
         for chunks in [4, 100] {
             let pulled = Counter::default();
-            let lab = Lab::new(as_it_is, |_| ());
+            let fixture = Fixture::new(as_it_is, |_| ());
             let body = Frames::of(vec![chunk.clone(); chunks]).counted_by(&pulled).boxed();
             let request = Request::post("/run").header("Idempotency-Key", key).body(body).unwrap();
-            assert_eq!(lab.send(request).await.status(), status);
+            assert_eq!(fixture.send(request).await.status(), status);
             assert!((4..20).contains(&pulled.get()), "{} of {chunks}", pulled.get());
         }
     }
@@ -119,10 +119,10 @@ async fn a_bounded_amount_of_what_is_refused_is_read() {
 async fn a_client_that_stalls_is_not_waited_for_for_ever() {
     for (key, status) in [("k", 413), ("\"", 400)] {
         let stalling = http_body_util::StreamBody::new(Stalling(Some(vec![0; (2 << 20) + 1])));
-        let lab = Lab::new(as_it_is, |_| ());
+        let fixture = Fixture::new(as_it_is, |_| ());
         let request = Request::post("/run").header("Idempotency-Key", key).body(Body::new(stalling)).unwrap();
         let start = tokio::time::Instant::now();
-        assert_eq!(lab.send(request).await.status(), status);
+        assert_eq!(fixture.send(request).await.status(), status);
         assert!(start.elapsed().as_secs() <= 15);
     }
 }
@@ -147,12 +147,12 @@ impl futures_core::Stream for Stalling {
 #[tokio::test(start_paused = true)]
 async fn half_a_body_claims_nothing() {
     for frames in [Frames::of([""; 0]), Frames::of(["half"]), Frames::of(["12", "34"]).told()] {
-        let lab = Lab::new(as_it_is, |_| "ran");
-        let refused = see(lab.send(send(frames.broken().boxed())).await).await;
+        let fixture = Fixture::new(as_it_is, |_| "ran");
+        let refused = see(fixture.send(send(frames.broken().boxed())).await).await;
         assert_eq!((refused.status.as_u16(), refused.problem().as_str()), (400, "body-incomplete"));
-        assert_eq!((lab.runs.get(), lab.record().await), (0, None));
+        assert_eq!((fixture.runs.get(), fixture.record().await), (0, None));
         // The retry with the whole of it is the first.
-        assert_eq!(see(lab.send(send(Body::from("whole"))).await).await, Seen::first(200, "ran"));
+        assert_eq!(see(fixture.send(send(Body::from("whole"))).await).await, Seen::first(200, "ran"));
     }
 }
 
@@ -160,11 +160,11 @@ async fn half_a_body_claims_nothing() {
 async fn a_limit_further_out() {
     let bodies: [fn() -> Body; 2] = [|| Frames::of(["1234", "56789"]).boxed(), || Body::from("123456789")];
     for body in bodies {
-        let lab = Lab::new(as_it_is, |_| ());
-        let app = Router::new().fallback_service(lab.app.clone()).layer(RequestBodyLimitLayer::new(8));
+        let fixture = Fixture::new(as_it_is, |_| ());
+        let app = Router::new().fallback_service(fixture.app.clone()).layer(RequestBodyLimitLayer::new(8));
         let refused = see(app.oneshot(send(body())).await.unwrap()).await;
         assert_eq!((refused.status.as_u16(), refused.problem().as_str()), (413, "body-too-large"));
-        assert_eq!((lab.runs.get(), lab.record().await), (0, None));
+        assert_eq!((fixture.runs.get(), fixture.record().await), (0, None));
     }
 }
 

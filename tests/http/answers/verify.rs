@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use tower_idempotency::{Event, IdempotencyLayer, Observer, key};
 
 use crate::{
-    answers::lab::{KEPT, Lab},
+    answers::fixture::{Fixture, KEPT},
     common::{Counter, Seen, post, see},
 };
 
@@ -44,30 +44,34 @@ fn request(key: Option<&str>, signature: &str, body: &str) -> axum::extract::Req
 
 #[tokio::test(start_paused = true)]
 async fn what_is_forged_claims_nothing() {
-    let lab = Lab::reading(
+    let fixture = Fixture::reading(
         |layer| layer.verify(verify),
         |_, request| async { request.into_body().collect().await.unwrap().to_bytes() },
     );
     for _ in 0..2 {
-        let refused = lab.send(request(Some("k"), "forged", "paid")).await;
+        let refused = fixture.send(request(Some("k"), "forged", "paid")).await;
         assert_eq!(refused.headers()["x-reason"], "signature");
         assert_eq!(see(refused).await, Seen::first(401, "fail"), "it is sent as it is");
-        assert_eq!(lab.record().await, None, "nobody can burn a key");
+        assert_eq!(fixture.record().await, None, "nobody can burn a key");
     }
-    assert_eq!(see(lab.send(request(Some("k"), "paid", "paid")).await).await, Seen::first(200, "paid"));
-    assert_eq!(lab.record().await, KEPT);
-    assert_eq!(see(lab.send(request(Some("k"), "forged", "paid")).await).await, Seen::first(401, "fail"), "no replay");
-    assert_eq!(see(lab.send(request(Some("k"), "paid", "paid")).await).await, Seen::replay(200, "paid"));
-    assert_eq!(lab.runs.get(), 1);
+    assert_eq!(see(fixture.send(request(Some("k"), "paid", "paid")).await).await, Seen::first(200, "paid"));
+    assert_eq!(fixture.record().await, KEPT);
+    assert_eq!(
+        see(fixture.send(request(Some("k"), "forged", "paid")).await).await,
+        Seen::first(401, "fail"),
+        "no replay"
+    );
+    assert_eq!(see(fixture.send(request(Some("k"), "paid", "paid")).await).await, Seen::replay(200, "paid"));
+    assert_eq!(fixture.runs.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_comes_before_a_key_in_the_body_is_looked_at() {
-    let lab = Lab::new(|layer| layer.verify(verify).key(key::json("/id")).unscoped(), |_| "done");
-    assert_eq!(see(lab.send(request(None, "forged", "{not json")).await).await, Seen::first(401, "fail"));
-    assert_eq!(see(lab.send(request(None, "{}", "{}")).await).await.problem(), "key-missing");
+    let fixture = Fixture::new(|layer| layer.verify(verify).key(key::json("/id")).unscoped(), |_| "done");
+    assert_eq!(see(fixture.send(request(None, "forged", "{not json")).await).await, Seen::first(401, "fail"));
+    assert_eq!(see(fixture.send(request(None, "{}", "{}")).await).await.problem(), "key-missing");
     let body = r#"{"id":"7"}"#;
-    assert_eq!(see(lab.send(request(None, body, body)).await).await, Seen::first(200, "done"));
+    assert_eq!(see(fixture.send(request(None, body, body)).await).await, Seen::first(200, "done"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,8 +101,9 @@ async fn what_has_no_key_is_verified_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_too_long_is_not_verified() {
-    let lab = Lab::new(|layer| layer.verify(|_, _| async { panic!("it is not asked") }).request_limit(3), |_| "done");
-    assert_eq!(see(lab.send(request(Some("k"), "paid", "paid")).await).await.problem(), "body-too-large");
+    let fixture =
+        Fixture::new(|layer| layer.verify(|_, _| async { panic!("it is not asked") }).request_limit(3), |_| "done");
+    assert_eq!(see(fixture.send(request(Some("k"), "paid", "paid")).await).await.problem(), "body-too-large");
 }
 
 #[derive(Clone, Default)]
@@ -114,8 +119,8 @@ impl Observer for Log {
 async fn observers_are_told() {
     let log = Log::default();
     let watched = log.clone();
-    let lab = Lab::new(|layer| layer.verify(verify).observer(watched), |_| HeaderMap::new());
-    lab.send(request(Some("k"), "forged", "paid")).await;
+    let fixture = Fixture::new(|layer| layer.verify(verify).observer(watched), |_| HeaderMap::new());
+    fixture.send(request(Some("k"), "forged", "paid")).await;
     assert_eq!(*log.0.lock().unwrap(), ["Unverified { status: 401 }"]);
 }
 

@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::JoinSet};
 
 use crate::{
-    clients::site::{Site, within},
+    clients::server::{Site, within},
     common::{Seen, see},
 };
 

@@ -17,7 +17,7 @@ use tower_idempotency::{IdempotencyLayer, MemoryStore, store::State};
 
 use crate::{
     clients::client::{Client, Way, ask},
-    clients::site::{Site, within},
+    clients::server::{Site, within},
     clients::wire::Wire,
     common::Counter,
 };

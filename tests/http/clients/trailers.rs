@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 
 use crate::{
     clients::client::{Client, Way},
-    clients::site::{Site, within},
+    clients::server::{Site, within},
     clients::wire::{Wire, head, post},
     common::frames::Frames,
     common::see,

@@ -7,7 +7,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::clients::site::within;
+use crate::clients::server::within;
 
 /// A connection, and what came over it that has not been looked at.
 pub(crate) struct Wire {

@@ -14,7 +14,7 @@ use tower_idempotency::{
 };
 
 use crate::{
-    answers::lab::{Lab, as_it_is},
+    answers::fixture::{Fixture, as_it_is},
     common::{Seen, frames::Frames, post, see},
 };
 
@@ -28,47 +28,47 @@ fn notification() -> Request {
 }
 
 #[tokio::test]
-async fn of_a_panic() {
+async fn a_kept_panic_is_replayed_as_a_failure() {
     let adjust = |layer: IdempotencyLayer| layer.preset(preset::alipay()).after_crash(AfterCrash::Never);
-    let lab = Lab::new(adjust, |_| -> Response<Body> { panic!("half-way") });
-    let app = lab.app.clone();
+    let fixture = Fixture::new(adjust, |_| -> Response<Body> { panic!("half-way") });
+    let app = fixture.app.clone();
     tokio::spawn(tower::ServiceExt::oneshot(app, notification())).await.unwrap_err();
     for _ in 0..2 {
-        let seen = see(lab.send(notification()).await).await;
+        let seen = see(fixture.send(notification()).await).await;
         assert_eq!((seen.status.as_u16(), seen.replayed, &*seen.problem()), (500, true, "handler-failed"));
     }
-    assert_eq!(lab.runs.get(), 1);
+    assert_eq!(fixture.runs.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_a_status_of_failure() {
     for status in [400, 404, 500, 503] {
-        let lab = Lab::new(
+        let fixture = Fixture::new(
             |layer| responds(layer.policy(Policy::at_most_once())),
             move |_| (StatusCode::from_u16(status).unwrap(), "no"),
         );
-        assert_eq!(see(lab.ask().await).await, Seen::first(status, "no"));
-        assert_eq!(see(lab.ask().await).await, Seen::replay(status, "no"));
+        assert_eq!(see(fixture.ask().await).await, Seen::first(status, "no"));
+        assert_eq!(see(fixture.ask().await).await, Seen::replay(status, "no"));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn that_the_handler_wants_kept() {
-    let lab = Lab::new(responds, |operation: Operation| {
+    let fixture = Fixture::new(responds, |operation: Operation| {
         operation.keep_for(Duration::from_secs(60));
         (StatusCode::PAYMENT_REQUIRED, "no")
     });
-    assert_eq!(see(lab.ask().await).await, Seen::first(402, "no"));
-    assert_eq!(see(lab.ask().await).await, Seen::replay(402, "no"));
+    assert_eq!(see(fixture.ask().await).await, Seen::first(402, "no"));
+    assert_eq!(see(fixture.ask().await).await, Seen::replay(402, "no"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn that_is_no_success_by_its_word() {
     let everything = |layer: IdempotencyLayer| layer.preset(preset::alipay()).keep(Keep::Everything);
-    let lab = Lab::new(everything, |_| "fail");
-    lab.send(notification()).await;
-    assert_eq!(see(lab.send(notification()).await).await, Seen::first(200, "fail"));
-    assert_eq!(lab.runs.get(), 1);
+    let fixture = Fixture::new(everything, |_| "fail");
+    fixture.send(notification()).await;
+    assert_eq!(see(fixture.send(notification()).await).await, Seen::first(200, "fail"));
+    assert_eq!(fixture.runs.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,23 +88,23 @@ async fn that_could_not_be_held() {
     ];
     for (case, handler) in cases {
         let adjust = |layer: IdempotencyLayer| responds(layer.policy(Policy::at_most_once()).response_limit(8));
-        let lab = Lab::new(adjust, handler);
-        drop(lab.ask().await);
+        let fixture = Fixture::new(adjust, handler);
+        drop(fixture.ask().await);
         for _ in 0..2 {
-            let seen = see(lab.ask().await).await;
+            let seen = see(fixture.ask().await).await;
             assert_eq!((seen.status.as_u16(), &*seen.problem()), (409, "response-not-retained"), "{case}");
         }
-        assert_eq!(lab.runs.get(), 1, "{case}");
+        assert_eq!(fixture.runs.get(), 1, "{case}");
     }
 }
 
-/// Ends the operation of `notification()`, or of `Lab::ask`, in the place of a runner that never came back.
-async fn settle(lab: &Lab, key: &str, payload: Option<Bytes>) {
+/// Ends the operation of `notification()`, or of `Fixture::ask`, in the place of a runner that never came back.
+async fn settle(fixture: &Fixture, key: &str, payload: Option<Bytes>) {
     let key = RecordKey::new("/run", None, key).unwrap();
     let claim = Claim::new(Duration::ZERO, Duration::from_secs(3600));
-    lab.store.claim(&key, &claim).await.unwrap();
+    fixture.store.claim(&key, &claim).await.unwrap();
     let settlement = Settlement::new(claim.claimant, payload, Duration::from_secs(3600));
-    lab.store.settle_as(&key, claim.claimant, &settlement).await.unwrap();
+    fixture.store.settle_as(&key, claim.claimant, &settlement).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,11 +123,11 @@ async fn that_was_found_out_later() {
         // An operator has said that it ran.
         (Payload::tombstone().into_bytes(), (200, "success")),
     ] {
-        let lab = Lab::new(alipay, |_| "success");
-        settle(&lab, "7f0c", payload.clone()).await;
-        let seen = see(lab.send(notification()).await).await;
+        let fixture = Fixture::new(alipay, |_| "success");
+        settle(&fixture, "7f0c", payload.clone()).await;
+        let seen = see(fixture.send(notification()).await).await;
         assert!(seen.status == expected.0 && seen.body.contains(expected.1), "{payload:?}: {seen:?}");
-        assert_eq!(lab.runs.get(), 0, "{payload:?}");
+        assert_eq!(fixture.runs.get(), 0, "{payload:?}");
     }
 }
 
@@ -135,18 +135,18 @@ async fn that_was_found_out_later() {
 async fn that_was_found_out_later_without_a_preset() {
     for on_duplicate in [OnDuplicate::Replay, OnDuplicate::PassThrough] {
         let off = fingerprint::off();
-        let lab = Lab::new(|layer| layer.fingerprint(off).on_duplicate(on_duplicate), |_| "body");
-        settle(&lab, "k", Payload::failed().into_bytes()).await;
-        assert_eq!(see(lab.ask().await).await.problem(), "handler-failed");
-        assert_eq!(lab.runs.get(), 0);
+        let fixture = Fixture::new(|layer| layer.fingerprint(off).on_duplicate(on_duplicate), |_| "body");
+        settle(&fixture, "k", Payload::failed().into_bytes()).await;
+        assert_eq!(see(fixture.ask().await).await.problem(), "handler-failed");
+        assert_eq!(fixture.runs.get(), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_success_that_could_not_be_held_is_one() {
-    let lab = Lab::new(|layer| responds(layer.response_limit(8)), |_| "far too long");
-    drop(lab.ask().await);
-    assert_eq!(see(lab.ask().await).await, Seen::first(200, "success"));
+    let fixture = Fixture::new(|layer| responds(layer.response_limit(8)), |_| "far too long");
+    drop(fixture.ask().await);
+    assert_eq!(see(fixture.ask().await).await, Seen::first(200, "success"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,14 +166,14 @@ async fn a_reply_sees_what_was_kept_and_who_asks() {
         );
         Response::new(Bytes::from(told))
     });
-    let lab = Lab::new(
+    let fixture = Fixture::new(
         |layer| layer.on_duplicate(OnDuplicate::Respond(reply)),
         |_| (StatusCode::CREATED, [("x-order", "7")], "body"),
     );
     let ask = |client: &str| {
         let mut request = post("/run", "k", "");
         request.headers_mut().insert("x-client", client.parse().unwrap());
-        lab.send(request)
+        fixture.send(request)
     };
     assert_eq!(see(ask("first").await).await, Seen::first(201, "body"));
     assert_eq!(see(ask("second").await).await, Seen::first(200, "201 7 b\"body\" for k by \"second\""));
@@ -181,7 +181,7 @@ async fn a_reply_sees_what_was_kept_and_who_asks() {
 
 #[tokio::test(start_paused = true)]
 async fn the_default_still_replays() {
-    let lab = Lab::new(as_it_is, |_| (StatusCode::CREATED, "body"));
-    assert_eq!(see(lab.ask().await).await, Seen::first(201, "body"));
-    assert_eq!(see(lab.ask().await).await, Seen::replay(201, "body"));
+    let fixture = Fixture::new(as_it_is, |_| (StatusCode::CREATED, "body"));
+    assert_eq!(see(fixture.ask().await).await, Seen::first(201, "body"));
+    assert_eq!(see(fixture.ask().await).await, Seen::replay(201, "body"));
 }

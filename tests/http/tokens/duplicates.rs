@@ -13,7 +13,7 @@ use tower_idempotency::{MemoryStore, OnDuplicate, Operation, Reply, TokenLayer, 
 
 use crate::{
     common::{Seen, see},
-    tokens::shop::{Kind, Shop, submission, tokens},
+    tokens::fixture::{Kind, Shop, submission, tokens},
 };
 
 fn shop(adjust: impl FnOnce(TokenLayer) -> TokenLayer) -> Shop {

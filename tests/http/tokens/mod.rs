@@ -1,16 +1,16 @@
 //! One token, one operation: stored tokens and signed ones, on every store.
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod database_servers;
 mod duplicates;
-mod ends;
-mod memory;
+mod faulty_store;
+mod fixture;
 mod pages;
-mod places;
 mod renewed;
 mod rules;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-mod servers;
 mod settings;
-mod shop;
 #[cfg(feature = "signed-tokens")]
 mod signed;
 mod stores;
+mod token_locations;
+mod unanswered_submissions;

@@ -108,7 +108,7 @@ async fn the_principals_extension_is_missing() {
         [("GET", "/token", None), ("GET", "/checkout", None), ("POST", "/checkout", Some(&*token))]
     {
         #[cfg(feature = "tracing")]
-        let (heard, _listening) = crate::heard::Heard::listen();
+        let (heard, _listening) = crate::tracing_events::Heard::listen();
         let (seen, _) = ask(&app, method, path, None, token).await;
         assert_eq!((seen.status.as_u16(), &*seen.problem()), (500, "extension-missing"), "{method} {path}");
         assert!(!seen.body.contains("User"), "{}", seen.body);

@@ -19,7 +19,7 @@ use tower_idempotency::{
 
 use crate::{
     common::{Seen, see},
-    tokens::shop::{Kind, LIFE, Lab, Shop, submission, tokens},
+    tokens::fixture::{Fixture, Kind, LIFE, Shop, submission, tokens},
 };
 
 const LEASE: Duration = Duration::from_millis(600);
@@ -42,19 +42,19 @@ async fn submit(shop: &Shop, user: Option<&str>, token: &str, body: &str) -> (Se
 }
 
 /// A process whose store fails as it is told to, on the store of all.
-fn faulty(lab: &Lab) -> (Faults, Shop) {
-    let store = FaultyStore::new(lab.store.clone());
+fn faulty(fixture: &Fixture) -> (Faults, Shop) {
+    let store = FaultyStore::new(fixture.store.clone());
     let faults = store.faults();
     let adjust =
         |layer: TokenLayer| layer.replace_after_failure().lease(LEASE).store_timeout(Duration::from_millis(150));
-    (faults, Shop::new(tokens(Arc::new(store), lab.kind).store_timeout(Duration::from_millis(150)), adjust))
+    (faults, Shop::new(tokens(Arc::new(store), fixture.kind).store_timeout(Duration::from_millis(150)), adjust))
 }
 
-pub(crate) async fn an_expired_one_brings_another(lab: Lab) {
-    let shop = lab.shop(|layer| layer);
+pub(crate) async fn an_expired_one_brings_another(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer);
     let (anns, nobodys) = (shop.token(Some("ann")).await, shop.token(None).await);
     assert_eq!(submit(&shop, Some("ann"), "x", "").await.1, None, "it never was a token");
-    lab.pass(LIFE).await;
+    fixture.pass(LIFE).await;
 
     let (seen, fresh) = submit(&shop, Some("ann"), &anns, "").await;
     assert_eq!((&*seen.problem(), shop.runs.get()), ("token-invalid", 0));
@@ -63,7 +63,7 @@ pub(crate) async fn an_expired_one_brings_another(lab: Lab) {
     assert_eq!(submit(&shop, Some("ann"), &fresh, "").await, (Seen::first(201, "run 1"), None));
 
     // Whether a stored one was ever issued is not known any more: whose it would be says the request, if anybody.
-    let stored = lab.kind == Kind::Stored;
+    let stored = fixture.kind == Kind::Stored;
     assert_eq!(submit(&shop, None, &nobodys, "").await.1.is_none(), stored);
     let (seen, bobs) = submit(&shop, Some("bob"), &anns, "").await;
     assert_eq!((&*seen.problem(), bobs.is_some()), ("token-invalid", stored));
@@ -73,18 +73,18 @@ pub(crate) async fn an_expired_one_brings_another(lab: Lab) {
 }
 
 /// The answer is no worse for that than without.
-pub(crate) async fn a_store_that_issues_nothing_refuses_all_the_same(lab: Lab) {
-    let (faults, shop) = faulty(&lab);
+pub(crate) async fn a_store_that_issues_nothing_refuses_all_the_same(fixture: Fixture) {
+    let (faults, shop) = faulty(&fixture);
     let anns = shop.token(Some("ann")).await;
-    lab.pass(LIFE).await;
+    fixture.pass(LIFE).await;
     faults.on(StoreVerb::Issue).fail(StoreErrorKind::Unavailable);
     let (seen, fresh) = submit(&shop, Some("ann"), &anns, "").await;
-    assert_eq!((&*seen.problem(), fresh.is_none()), ("token-invalid", lab.kind == Kind::Stored));
+    assert_eq!((&*seen.problem(), fresh.is_none()), ("token-invalid", fixture.kind == Kind::Stored));
 }
 
 /// A body that is held back gains no time.
-pub(crate) async fn one_that_expires_while_its_body_comes_is_refused(lab: Lab) {
-    let shop = lab.shop(|layer| layer.on_duplicate(OnDuplicate::Replay));
+pub(crate) async fn one_that_expires_while_its_body_comes_is_refused(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer.on_duplicate(OnDuplicate::Replay));
     let token = shop.token(None).await;
     let (go_on, told) = oneshot::channel::<()>();
     let body = Body::from_stream(stream::once(async {
@@ -94,10 +94,10 @@ pub(crate) async fn one_that_expires_while_its_body_comes_is_refused(lab: Lab) {
     let slow = tokio::spawn(shop.app.clone().oneshot(of(None, &token, body)));
     tokio::task::yield_now().await;
     assert_eq!(submit(&shop, None, &token, "tea").await.0, Seen::first(201, "run 1"));
-    lab.pass(LIFE).await;
+    fixture.pass(LIFE).await;
     go_on.send(()).unwrap();
     let slow = see(slow.await.unwrap().unwrap()).await;
-    if lab.kind == Kind::Stored {
+    if fixture.kind == Kind::Stored {
         assert_eq!(slow, Seen::replay(201, "run 1"), "its record says what became of it");
     } else {
         assert_eq!(slow.problem(), "token-invalid");
@@ -106,22 +106,22 @@ pub(crate) async fn one_that_expires_while_its_body_comes_is_refused(lab: Lab) {
 }
 
 /// Told any earlier, both would be good: the old one once its lease has lapsed, and the new one.
-pub(crate) async fn a_successor_is_told_once_it_is_recorded(lab: Lab) {
-    let (faults, shop) = faulty(&lab);
+pub(crate) async fn a_successor_is_told_once_it_is_recorded(fixture: Fixture) {
+    let (faults, shop) = faulty(&fixture);
     let old = shop.token(Some("ann")).await;
     for verb in [StoreVerb::Settle, StoreVerb::Renew] {
         faults.on(verb).fail(StoreErrorKind::Unavailable);
     }
     assert_eq!(submit(&shop, Some("ann"), &old, "bad").await, (Seen::first(422, "run 1"), None));
-    lab.pass(LEASE).await;
-    let other = lab.shop(TokenLayer::replace_after_failure);
+    fixture.pass(LEASE).await;
+    let other = fixture.shop(TokenLayer::replace_after_failure);
     assert_eq!(submit(&other, Some("ann"), &old, "corrected").await, (Seen::first(201, "run 1"), None));
     assert_eq!(submit(&other, Some("ann"), &old, "corrected").await.0.problem(), "token-used");
 }
 
 /// What is recorded late is told late.
-pub(crate) async fn a_successor_is_told_by_the_kept_answer(lab: Lab) {
-    let (faults, shop) = faulty(&lab);
+pub(crate) async fn a_successor_is_told_by_the_kept_answer(fixture: Fixture) {
+    let (faults, shop) = faulty(&fixture);
     let old = shop.token(Some("ann")).await;
     faults.on(StoreVerb::Settle).fail(StoreErrorKind::Unavailable);
     assert_eq!(submit(&shop, Some("ann"), &old, "bad").await, (Seen::first(422, "run 1"), None));
@@ -135,17 +135,17 @@ pub(crate) async fn a_successor_is_told_by_the_kept_answer(lab: Lab) {
         }
         tries += 1;
         assert!(tries < 200 && seen.problem() == "request-in-progress", "{seen:?}");
-        lab.pass(Duration::from_millis(10)).await;
+        fixture.pass(Duration::from_millis(10)).await;
         tokio::task::yield_now().await;
     };
     assert_eq!(submit(&shop, Some("ann"), &successor, "corrected").await.0, Seen::first(201, "run 2"));
 }
 
 /// Whatever fails while a token is replaced, there is one successor, and it is one token.
-pub(crate) async fn there_is_one_successor_whatever_fails(lab: Lab) {
+pub(crate) async fn there_is_one_successor_whatever_fails(fixture: Fixture) {
     for verb in [StoreVerb::Issue, StoreVerb::Settle] {
         for after_effect in [false, true] {
-            let (faults, shop) = faulty(&lab);
+            let (faults, shop) = faulty(&fixture);
             let old = shop.token(Some("ann")).await;
             let fault = faults.on(verb);
             let fault = if after_effect { fault.after_effect() } else { fault };
@@ -154,8 +154,8 @@ pub(crate) async fn there_is_one_successor_whatever_fails(lab: Lab) {
             assert_eq!(seen.status, 422, "{verb} {after_effect}");
             faults.heal();
             // A process of its own goes on, once the first one's lease is over.
-            lab.pass(LEASE).await;
-            let other = lab.shop(TokenLayer::replace_after_failure);
+            fixture.pass(LEASE).await;
+            let other = fixture.shop(TokenLayer::replace_after_failure);
             for _ in 0..3 {
                 let (seen, successor) = submit(&other, Some("ann"), &old, "bad").await;
                 assert_eq!(seen.status, 422);
@@ -171,8 +171,8 @@ pub(crate) async fn there_is_one_successor_whatever_fails(lab: Lab) {
 }
 
 /// It is refused before any database is asked to keep it, and not as something that passes.
-pub(crate) async fn a_principal_is_a_text_that_any_store_can_keep(lab: Lab) {
-    let issuer = tokens(lab.store.clone(), lab.kind);
+pub(crate) async fn a_principal_is_a_text_that_any_store_can_keep(fixture: Fixture) {
+    let issuer = tokens(fixture.store.clone(), fixture.kind);
     for odd in ["a\0b", "a\nb", " ", ""] {
         let error = issuer.issue("order", Some(odd)).await.unwrap_err();
         assert_eq!((error.kind(), error.is_temporary()), (StoreErrorKind::Invalid, false), "{odd:?}");
@@ -191,5 +191,5 @@ pub(crate) async fn a_principal_is_a_text_that_any_store_can_keep(lab: Lab) {
     let submitted = app.oneshot(submission(&"x".repeat(43), "")).await.unwrap();
     assert!(!submitted.headers().contains_key("x-submit-token"));
     assert_eq!(see(submitted).await.problem(), "token-invalid");
-    assert!(lab.store.list(tower_idempotency::store::Filter::All, None, 1).await.unwrap().entries.is_empty());
+    assert!(fixture.store.list(tower_idempotency::store::Filter::All, None, 1).await.unwrap().entries.is_empty());
 }

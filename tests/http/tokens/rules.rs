@@ -7,26 +7,26 @@ use tower_idempotency::{
 
 use crate::{
     common::Seen,
-    tokens::shop::{Kind, LIFE, Lab, MULTIPART, Shop, URLENCODED, form, part, submission},
+    tokens::fixture::{Fixture, Kind, LIFE, MULTIPART, Shop, URLENCODED, form, part, submission},
 };
 
-pub(crate) async fn each_is_good_once_and_for_its_life(lab: Lab) {
-    let shop = lab.shop(|layer| layer);
+pub(crate) async fn each_is_good_once_and_for_its_life(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer);
     let [one, two, three] = [shop.token(None).await, shop.token(None).await, shop.token(None).await];
     for token in [&one, &two] {
         assert_eq!(shop.submit(token, None, "").await.status, 201);
         assert_eq!(shop.submit(token, None, "").await.problem(), "token-used");
     }
-    lab.pass(LIFE).await;
+    fixture.pass(LIFE).await;
     assert_eq!(shop.submit(&three, None, "").await.problem(), "token-invalid");
     // A signed one that has expired need not be remembered, and is refused without a look at the store.
-    let used = if lab.kind == Kind::Stored { "token-used" } else { "token-invalid" };
+    let used = if fixture.kind == Kind::Stored { "token-used" } else { "token-invalid" };
     assert_eq!(shop.submit(&one, None, "").await.problem(), used);
     assert_eq!(shop.runs.get(), 2);
 }
 
-pub(crate) async fn what_was_never_issued_is_never_accepted(lab: Lab) {
-    let shop = lab.shop(|layer| layer);
+pub(crate) async fn what_was_never_issued_is_never_accepted(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer);
     let others = shop.tokens.issue("refund", None).await.unwrap();
     let good = shop.token(None).await;
     let forged = format!("{}{}", &good[..good.len() - 1], if good.ends_with('A') { 'B' } else { 'A' });
@@ -41,8 +41,8 @@ pub(crate) async fn what_was_never_issued_is_never_accepted(lab: Lab) {
     assert_eq!(shop.submit(&good, None, "").await.status, 201);
 }
 
-pub(crate) async fn a_stranger_neither_succeeds_nor_spends_it(lab: Lab) {
-    let shop = lab.shop(|layer| layer);
+pub(crate) async fn a_stranger_neither_succeeds_nor_spends_it(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer);
     let (anns, nobodys) = (shop.token(Some("ann")).await, shop.token(None).await);
     for user in [Some("bob"), Some("Ann"), None] {
         assert_eq!(shop.submit(&anns, user, "").await.problem(), "token-invalid", "{user:?}");
@@ -53,45 +53,45 @@ pub(crate) async fn a_stranger_neither_succeeds_nor_spends_it(lab: Lab) {
     assert_eq!(shop.submit(&nobodys, None, "").await.status, 201);
 }
 
-pub(crate) async fn a_failure_gives_it_back_with_its_first_expiry(lab: Lab) {
-    let shop = lab.shop(|layer| layer);
+pub(crate) async fn a_failure_gives_it_back_with_its_first_expiry(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer);
     let token = shop.token(None).await;
     assert_eq!(shop.submit(&token, None, "bad").await.status, 422);
     assert_eq!(shop.submit(&token, None, "corrected").await.status, 201);
     assert_eq!(shop.submit(&token, None, "corrected").await.problem(), "token-used");
     let token = shop.token(None).await;
-    lab.pass(LIFE / 3).await;
+    fixture.pass(LIFE / 3).await;
     assert_eq!(shop.submit(&token, None, "bad").await.status, 422);
     assert_eq!(shop.submit(&token, None, "bad again").await.status, 422);
-    lab.pass(LIFE * 2 / 3).await;
+    fixture.pass(LIFE * 2 / 3).await;
     assert_eq!(shop.submit(&token, None, "good").await.problem(), "token-invalid");
 }
 
 /// Nothing began: nobody has claimed it, and no successor takes its place.
-pub(crate) async fn an_attempt_that_is_undone_leaves_it_as_it_was(lab: Lab) {
+pub(crate) async fn an_attempt_that_is_undone_leaves_it_as_it_was(fixture: Fixture) {
     for adjust in [(|layer| layer) as fn(TokenLayer) -> TokenLayer, TokenLayer::replace_after_failure] {
-        let shop = lab.shop(adjust);
+        let shop = fixture.shop(adjust);
         for status in ["401", "407", "429"] {
             let token = shop.token(None).await;
             let (seen, headers) = shop.send_for_headers(submission(&token, status)).await;
             assert_eq!(seen.status.as_str(), status);
             assert!(!headers.contains_key("x-submit-token"), "{status}");
-            for entry in lab.store.list(Filter::All, None, 99).await.unwrap().entries {
+            for entry in fixture.store.list(Filter::All, None, 99).await.unwrap().entries {
                 assert!(matches!(entry.record.state, State::Issued | State::Settled), "{status}: {entry:?}");
             }
             assert_eq!(shop.submit(&token, None, "good").await.status, 201, "{status}");
             assert_eq!(shop.submit(&token, None, "good").await.problem(), "token-used");
         }
         let token = shop.token(None).await;
-        lab.pass(LIFE / 3).await;
+        fixture.pass(LIFE / 3).await;
         assert_eq!(shop.submit(&token, None, "429").await.status, 429);
-        lab.pass(LIFE * 2 / 3).await;
+        fixture.pass(LIFE * 2 / 3).await;
         assert_eq!(shop.submit(&token, None, "good").await.problem(), "token-invalid");
     }
 }
 
-pub(crate) async fn it_may_be_in_a_form(lab: Lab) {
-    let shop = lab.shop(|layer| layer);
+pub(crate) async fn it_may_be_in_a_form(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer);
     let urlencoded = |token: &str| form(URLENCODED, format!("item=7&_token={token}"));
     let multipart = |token: &str| form(MULTIPART, part("item", "7") + &part("_token", token) + "--b--\r\n");
     let token = shop.token(None).await;
@@ -106,8 +106,8 @@ pub(crate) async fn it_may_be_in_a_form(lab: Lab) {
     assert_eq!(shop.send(both).await.status, 201);
 }
 
-pub(crate) async fn the_same_is_replayed_and_nothing_else(lab: Lab) {
-    let shop = lab.shop(|layer| layer.on_duplicate(OnDuplicate::Replay));
+pub(crate) async fn the_same_is_replayed_and_nothing_else(fixture: Fixture) {
+    let shop = fixture.shop(|layer| layer.on_duplicate(OnDuplicate::Replay));
     let token = shop.token(None).await;
     assert_eq!(shop.submit(&token, None, "bad").await, Seen::first(422, "run 1"));
     assert_eq!(shop.submit(&token, None, "tea").await, Seen::first(201, "run 2"));
@@ -117,8 +117,8 @@ pub(crate) async fn the_same_is_replayed_and_nothing_else(lab: Lab) {
 }
 
 /// Two processes, twenty submissions.
-pub(crate) async fn one_of_many_gets_through(lab: Lab) {
-    let shops = [lab.shop(|layer| layer), lab.shop(|layer| layer)];
+pub(crate) async fn one_of_many_gets_through(fixture: Fixture) {
+    let shops = [fixture.shop(|layer| layer), fixture.shop(|layer| layer)];
     let token = shops[0].token(None).await;
     let submissions = (0..20).map(|n: usize| shops[n % 2].submit(&token, None, ""));
     let mut statuses: Vec<_> =
@@ -129,8 +129,8 @@ pub(crate) async fn one_of_many_gets_through(lab: Lab) {
 }
 
 /// The corrected form is sent with the new token, and the old one orders nothing, whatever the browser brings back.
-pub(crate) async fn a_failed_answer_may_bring_another(lab: Lab) {
-    let shop = lab.shop(TokenLayer::replace_after_failure);
+pub(crate) async fn a_failed_answer_may_bring_another(fixture: Fixture) {
+    let shop = fixture.shop(TokenLayer::replace_after_failure);
     let first = shop.token(Some("ann")).await;
     assert_eq!(shop.submit(&first, None, "bad").await.problem(), "token-invalid");
     let (seen, second) = failed(&shop, &first, "bad").await;
@@ -141,7 +141,7 @@ pub(crate) async fn a_failed_answer_may_bring_another(lab: Lab) {
         assert_eq!(failed(&shop, &first, body).await, (Seen::replay(422, "run 1"), second.clone()));
     }
     // Whoever reads the store finds neither.
-    for entry in lab.store.list(Filter::All, None, 10).await.unwrap().entries {
+    for entry in fixture.store.list(Filter::All, None, 10).await.unwrap().entries {
         let kept = format!("{entry:?} {:?}", entry.record.payload);
         assert!(!kept.contains(&first) && !kept.contains(&second), "{kept}");
     }

@@ -22,7 +22,7 @@ use tower_idempotency::{
 
 use crate::{
     common::{Seen, see},
-    tokens::shop::{Kind, Shop, URLENCODED, form, submission, tokens},
+    tokens::fixture::{Kind, Shop, URLENCODED, form, submission, tokens},
 };
 
 const SECOND: Duration = Duration::from_secs(1);

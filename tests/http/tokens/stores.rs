@@ -12,10 +12,10 @@ use tower_idempotency::SqliteStore;
 use tower_idempotency::{MemoryStore, store::StoreAdmin};
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]
-use crate::tokens::servers;
+use crate::tokens::database_servers;
 use crate::tokens::{
+    fixture::{Fixture, Kind},
     renewed, rules,
-    shop::{Kind, Lab},
 };
 
 #[cfg(feature = "redis")]
@@ -92,15 +92,15 @@ macro_rules! all_rules_on {
 
             #[tokio::test]
             async fn stored() {
-                let server = servers::$database();
-                for_each_rule! { in_turn (Kind::Stored, server, servers::$name) }
+                let server = database_servers::$database();
+                for_each_rule! { in_turn (Kind::Stored, server, database_servers::$name) }
             }
 
             #[cfg(feature = "signed-tokens")]
             #[tokio::test]
             async fn signed() {
-                let server = servers::$database();
-                for_each_rule! { in_turn (Kind::Signed, server, servers::$name) }
+                let server = database_servers::$database();
+                for_each_rule! { in_turn (Kind::Signed, server, database_servers::$name) }
             }
         }
     };
@@ -118,12 +118,12 @@ macro_rules! in_turn {
 /// A store, what has to live as long as it, and whether Tokio's time is its own.
 struct Place(Arc<dyn StoreAdmin>, #[allow(dead_code)] Box<dyn Send>, bool);
 
-async fn on<F>(place: impl Future<Output = Place>, kind: Kind, rule: impl FnOnce(Lab) -> F)
+async fn on<F>(place: impl Future<Output = Place>, kind: Kind, rule: impl FnOnce(Fixture) -> F)
 where
     F: Future<Output = ()>,
 {
     let Place(store, _alive, paused) = place.await;
-    rule(Lab { store, kind, paused }).await;
+    rule(Fixture { store, kind, paused }).await;
 }
 
 fn memory() -> Place {

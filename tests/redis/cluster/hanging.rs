@@ -14,7 +14,7 @@ use crate::{
     MINUTE, claim, granted, key,
     proxy::Link,
     settled,
-    silence::{LENIENCY, SOON, app, pay},
+    unresponsive_server::{LENIENCY, SOON, app, pay},
 };
 
 /// Store timeouts and leases, in milliseconds.

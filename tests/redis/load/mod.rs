@@ -6,10 +6,10 @@ mod cluster;
 #[cfg(any(feature = "redis-cluster", feature = "redis-sentinel"))]
 mod failover;
 mod log;
-mod one;
 mod process;
 #[cfg(feature = "redis-sentinel")]
 mod sentinel;
+mod single_server;
 
 use std::{
     env, fs,

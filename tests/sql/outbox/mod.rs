@@ -2,7 +2,7 @@
 
 mod crashes;
 mod destinations;
-mod looking;
+mod inspection;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(feature = "postgres")]
@@ -32,7 +32,7 @@ macro_rules! what_holds_everywhere {
                 a_key_of_several_topics_keeps_to_the_bound_of_each,
             },
             stopping::{dropped_half_way, stopped_with_the_message_at_hand, woken_after_a_commit},
-            looking::{
+            inspection::{
                 what_waits_is_seen, what_can_never_be_sent_is_discarded, what_was_sent_is_removed, what_waits_is_asked_about,
             },
             crashes::{killed_relays},

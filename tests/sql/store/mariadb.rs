@@ -14,9 +14,9 @@ use tower_idempotency::{
 use super::{
     clocks::{self, clocks_of_applications_do_not_count},
     conformance::keeps_the_rules,
+    large_answers::an_answer_of,
     purging,
     races::{claim, expired, key, many_tasks_while, replays, settled, settlement},
-    sizes::an_answer_of,
     what_holds_everywhere,
 };
 use crate::server::Server;

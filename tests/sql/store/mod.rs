@@ -5,6 +5,7 @@ mod clocks;
 mod conformance;
 #[path = "../../http/common/kept_request.rs"]
 mod kept_request;
+mod large_answers;
 mod layers;
 #[cfg(feature = "mysql")]
 mod mariadb;
@@ -14,7 +15,6 @@ mod postgres;
 mod purging;
 mod races;
 mod records;
-mod sizes;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod waiting;
@@ -65,7 +65,7 @@ macro_rules! what_holds_everywhere {
                 all_of_a_claim_is_kept, a_claim_can_be_taken_back, an_abandoned_claim_can_be_taken_back,
                 a_row_of_a_later_version,
             },
-            sizes::{an_answer_that_is_too_large},
+            large_answers::{an_answer_that_is_too_large},
             waiting::{many_wait_for_one},
         );
     };

@@ -33,7 +33,7 @@ use crate::{
     database::Database,
     proxy::Proxy,
     transactions::{
-        elsewhere::{End, consumer, deliver},
+        messages_and_functions::{End, consumer, deliver},
         process::Process,
     },
 };

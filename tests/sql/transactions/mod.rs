@@ -1,9 +1,9 @@
 //! The effect and the record in one transaction, on every database: together or not at all.
 
 mod crashes;
-mod elsewhere;
 #[cfg(feature = "mysql")]
 mod mariadb;
+mod messages_and_functions;
 mod misuse;
 mod outcomes;
 mod ownership;
@@ -43,7 +43,7 @@ macro_rules! what_holds_everywhere {
                 kept_beyond_the_answer, taken_twice, an_error_that_is_swallowed, ended_by_hand, committed_by_hand,
                 a_savepoint_left_open, of_another_database, of_a_duplicate_that_passes_through,
             },
-            elsewhere::{
+            messages_and_functions::{
                 messages, functions, attempts_are_bounded, attempts_of_all_kinds_are_bounded,
                 what_is_rolled_back_is_given_back, a_commit_that_fails_is_given_back,
                 a_permanent_failure_is_recorded_without_its_effect, a_failure_overwrites_nothing,

@@ -17,7 +17,7 @@ use tower_idempotency::{
 
 use super::{
     crashes,
-    elsewhere::{self, End, Order},
+    messages_and_functions::{self, End, Order},
     process::Process,
     sessions, what_holds_everywhere,
 };
@@ -150,7 +150,7 @@ async fn a_message_that_loses_at_the_commit_is_given_back() {
             Ok::<_, &'static str>(())
         }
     });
-    let layer = elsewhere::consumer(&process);
+    let layer = messages_and_functions::consumer(&process);
     let deliver = async || layer.layer(service.clone()).oneshot(Order::new("a", End::Pays)).await.unwrap();
     let lost = deliver().await;
     assert!(matches!(lost, Consumed::CommitUnknown { .. }), "{lost:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_idempotency::{StoreErrorKind, StoreVerb};
 
-use crate::bench::{Bench, End, ask, secs};
+use crate::faulty_bench::{Bench, End, ask, secs};
 
 const HOUR: Duration = secs(60 * 60);
 

@@ -11,12 +11,12 @@ use tower_idempotency::{MemoryStore, Operation, Tokens, testing::ManualClock};
 
 use crate::{
     common::{Counter, Seen, see},
-    tokens::shop::submission,
+    tokens::fixture::submission,
 };
 
 const LEASE: Duration = Duration::from_secs(30);
 
-struct Lab {
+struct Fixture {
     clock: ManualClock,
     tokens: Tokens,
     app: Router,
@@ -24,7 +24,7 @@ struct Lab {
 }
 
 /// The handler never comes to an end where the body is "hang", and waits for a while where it is "slow".
-fn labs() -> Vec<Lab> {
+fn fixtures() -> Vec<Fixture> {
     let clock = ManualClock::new();
     let store = Arc::new(MemoryStore::builder().clock(clock.clone()).build());
     let kinds = [
@@ -35,7 +35,7 @@ fn labs() -> Vec<Lab> {
             move || std::time::UNIX_EPOCH + Duration::from_millis(clock.now())
         }),
     ];
-    let lab = |tokens: Tokens| {
+    let fixture = |tokens: Tokens| {
         let begun = Counter::default();
         let handler = {
             let begun = begun.clone();
@@ -50,12 +50,12 @@ fn labs() -> Vec<Lab> {
             }
         };
         let app = Router::new().route("/submit", post(handler).layer(tokens.layer("order").lease(LEASE)));
-        Lab { clock: clock.clone(), tokens, app, begun }
+        Fixture { clock: clock.clone(), tokens, app, begun }
     };
-    kinds.into_iter().map(lab).collect()
+    kinds.into_iter().map(fixture).collect()
 }
 
-impl Lab {
+impl Fixture {
     async fn submit(&self, token: &str, body: &str) -> Seen {
         see(self.app.clone().oneshot(submission(token, body)).await.unwrap()).await
     }
@@ -75,35 +75,35 @@ impl Lab {
 #[test]
 fn a_process_that_dies_gives_it_back() {
     let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
-    for lab in labs() {
+    for fixture in fixtures() {
         let process = runtime();
         let token = process.block_on(async {
-            let token = lab.token().await;
-            tokio::spawn(lab.app.clone().oneshot(submission(&token, "hang")));
-            lab.has_begun().await;
+            let token = fixture.token().await;
+            tokio::spawn(fixture.app.clone().oneshot(submission(&token, "hang")));
+            fixture.has_begun().await;
             token
         });
         // Nothing of it is left, and nothing was told to the store.
         process.shutdown_background();
         runtime().block_on(async {
-            assert_eq!(lab.submit(&token, "").await.problem(), "request-in-progress");
-            lab.clock.advance(LEASE);
-            assert_eq!(lab.submit(&token, "").await, Seen::first(201, "attempt 2"));
-            assert_eq!(lab.submit(&token, "").await.problem(), "token-used");
+            assert_eq!(fixture.submit(&token, "").await.problem(), "request-in-progress");
+            fixture.clock.advance(LEASE);
+            assert_eq!(fixture.submit(&token, "").await, Seen::first(201, "attempt 2"));
+            assert_eq!(fixture.submit(&token, "").await.problem(), "token-used");
         });
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_has_spent_it() {
-    for lab in labs() {
-        let token = lab.token().await;
-        let submission = tokio::spawn(lab.app.clone().oneshot(submission(&token, "slow")));
-        lab.has_begun().await;
+    for fixture in fixtures() {
+        let token = fixture.token().await;
+        let submission = tokio::spawn(fixture.app.clone().oneshot(submission(&token, "slow")));
+        fixture.has_begun().await;
         submission.abort();
-        assert_eq!(lab.submit(&token, "").await.problem(), "request-in-progress");
+        assert_eq!(fixture.submit(&token, "").await.problem(), "request-in-progress");
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(lab.submit(&token, "").await.problem(), "token-used");
-        assert_eq!(lab.begun.get(), 1);
+        assert_eq!(fixture.submit(&token, "").await.problem(), "token-used");
+        assert_eq!(fixture.begun.get(), 1);
     }
 }

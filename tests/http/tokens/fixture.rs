@@ -31,14 +31,14 @@ pub(crate) enum Kind {
 
 /// A store, and how time passes for it.
 #[derive(Clone)]
-pub(crate) struct Lab {
+pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn StoreAdmin>,
     pub(crate) kind: Kind,
     /// Tokio's time stands still, and is the store's.
     pub(crate) paused: bool,
 }
 
-impl Lab {
+impl Fixture {
     pub(crate) async fn pass(&self, time: Duration) {
         if self.paused {
             advance(time).await;

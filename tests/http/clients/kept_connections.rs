@@ -7,7 +7,7 @@ use tower_idempotency::{IdempotencyLayer, MemoryStore};
 
 use crate::{
     clients::client::{Client, Way},
-    clients::site::{Site, within},
+    clients::server::{Site, within},
     clients::wire::{Wire, head, post},
     common::see,
 };

@@ -15,7 +15,7 @@ use tower_idempotency::{
 };
 
 use crate::{
-    answers::lab::{Lab, Whole, as_it_is},
+    answers::fixture::{Fixture, Whole, as_it_is},
     common::{DAY, Seen, post, second_of_day, see},
 };
 
@@ -33,32 +33,32 @@ fn value(whole: &Whole, name: &str) -> Option<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_mark_that_the_handler_passes_on_is_taken_off() {
-    let lab = Lab::new(as_it_is, |_| [("idempotent-replayed", "true")]);
-    assert!(!Whole::of(lab.ask().await).await.has("idempotent-replayed"));
-    assert_eq!(value(&Whole::of(lab.ask().await).await, "idempotent-replayed").as_deref(), Some("true"));
+    let fixture = Fixture::new(as_it_is, |_| [("idempotent-replayed", "true")]);
+    assert!(!Whole::of(fixture.ask().await).await.has("idempotent-replayed"));
+    assert_eq!(value(&Whole::of(fixture.ask().await).await, "idempotent-replayed").as_deref(), Some("true"));
     // Of a stream as well.
-    let lab = Lab::new(as_it_is, |operation| {
+    let fixture = Fixture::new(as_it_is, |operation| {
         operation.stream();
         [("idempotent-replayed", "true")]
     });
-    assert!(!Whole::of(lab.ask().await).await.has("idempotent-replayed"));
+    assert!(!Whole::of(fixture.ask().await).await.has("idempotent-replayed"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_default_mark_is_taken_off_wherever_it_is_not_this_layers() {
     let answer = |_| [("idempotent-replayed", "true"), ("x-replayed", "true")];
-    let without = Lab::new(IdempotencyLayer::without_replay_header, answer);
+    let without = Fixture::new(IdempotencyLayer::without_replay_header, answer);
     for _ in 0..2 {
         let seen = Whole::of(without.ask().await).await;
         assert!(!seen.has("idempotent-replayed"), "neither sent nor kept");
         assert!(seen.has("x-replayed"), "a field as any other");
     }
-    let named = Lab::new(|layer| layer.replay_header(HeaderName::from_static("x-replayed")), answer);
+    let named = Fixture::new(|layer| layer.replay_header(HeaderName::from_static("x-replayed")), answer);
     for replay in [false, true] {
         let seen = Whole::of(named.ask().await).await;
         assert_eq!((seen.has("idempotent-replayed"), seen.has("x-replayed")), (false, replay));
     }
-    let passes = Lab::new(|layer| layer.on_duplicate(OnDuplicate::PassThrough), answer);
+    let passes = Fixture::new(|layer| layer.on_duplicate(OnDuplicate::PassThrough), answer);
     for _ in 0..2 {
         assert!(!Whole::of(passes.ask().await).await.has("idempotent-replayed"));
     }
@@ -67,22 +67,22 @@ async fn the_default_mark_is_taken_off_wherever_it_is_not_this_layers() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_mark_a_replay_looks_like_the_first_answer() {
-    let lab = Lab::new(IdempotencyLayer::without_replay_header, |_| [("x-a", "1")]);
-    let first = Whole::of(lab.ask().await).await;
-    assert_eq!(Whole::of(lab.ask().await).await, first);
-    assert_eq!(lab.runs.get(), 1);
+    let fixture = Fixture::new(IdempotencyLayer::without_replay_header, |_| [("x-a", "1")]);
+    let first = Whole::of(fixture.ask().await).await;
+    assert_eq!(Whole::of(fixture.ask().await).await, first);
+    assert_eq!(fixture.runs.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_time_of_completion_and_of_expiry() {
     // What an answer that the handler passes on says of itself is not what this layer says.
-    let lab = Lab::new(timed, |_| ([("x-completed", "yesterday"), ("x-expires", "never")], "body"));
+    let fixture = Fixture::new(timed, |_| ([("x-completed", "yesterday"), ("x-expires", "never")], "body"));
     let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let first = Whole::of(lab.ask().await).await;
+    let first = Whole::of(fixture.ask().await).await;
     let [completed, expires] = ["x-completed", "x-expires"].map(|name| second_of_day(&value(&first, name).unwrap()));
     assert!((completed + DAY - before % DAY) % DAY <= 60, "it is of now: {completed}");
     assert_eq!((expires + DAY - completed) % DAY, 60);
-    let replay = Whole::of(lab.ask().await).await;
+    let replay = Whole::of(fixture.ask().await).await;
     for name in ["x-completed", "x-expires"] {
         assert_eq!(value(&replay, name), value(&first, name), "{name} of a replay");
         for answer in [&first, &replay] {
@@ -93,21 +93,21 @@ async fn the_time_of_completion_and_of_expiry() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_has_times_too() {
-    let lab = Lab::new(timed, |operation| {
+    let fixture = Fixture::new(timed, |operation| {
         operation.stream();
         "body"
     });
-    let first = Whole::of(lab.ask().await).await;
+    let first = Whole::of(fixture.ask().await).await;
     assert!(first.has("x-completed") && first.has("x-expires"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_kept_has_no_times() {
-    let lab = Lab::new(timed, |_| StatusCode::NOT_FOUND);
-    let released = Whole::of(lab.ask().await).await;
+    let fixture = Fixture::new(timed, |_| StatusCode::NOT_FOUND);
+    let released = Whole::of(fixture.ask().await).await;
     assert!(!released.has("x-completed") && !released.has("x-expires"));
-    let lab = Lab::new(as_it_is, |_| "body");
-    let untold = Whole::of(lab.ask().await).await;
+    let fixture = Fixture::new(as_it_is, |_| "body");
+    let untold = Whole::of(fixture.ask().await).await;
     assert!(untold.fields.iter().all(|(name, _)| name.starts_with("content-")), "{untold:?}");
 }
 
@@ -135,18 +135,18 @@ async fn a_kept_401_keeps_its_challenge() {
         ("NTLM", false),
         ("Digest nonce=\"a\"", false),
     ] {
-        let lab = Lab::new(
+        let fixture = Fixture::new(
             |layer| layer.unscoped().policy(Policy::replay().keep(Keep::Everything)),
             move |_| (StatusCode::UNAUTHORIZED, [("www-authenticate", challenge)]),
         );
-        assert!(Whole::of(lab.ask().await).await.has("www-authenticate"));
-        assert_eq!(Whole::of(lab.ask().await).await.has("www-authenticate"), kept, "{challenge}");
+        assert!(Whole::of(fixture.ask().await).await.has("www-authenticate"));
+        assert_eq!(Whole::of(fixture.ask().await).await.has("www-authenticate"), kept, "{challenge}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_that_passes_through_sees_what_was_kept() {
-    let lab = Lab::new(
+    let fixture = Fixture::new(
         |layer| layer.on_duplicate(OnDuplicate::PassThrough),
         |operation| {
             let kept = operation.kept().map(|kept| format!("{} {:?}", kept.status().as_u16(), kept.body()));
@@ -156,15 +156,15 @@ async fn a_duplicate_that_passes_through_sees_what_was_kept() {
         },
     );
     let first = "duplicate false, attempt 1, None";
-    assert_eq!(see(lab.ask().await).await, Seen::first(201, first));
-    let record = lab.record().await;
+    assert_eq!(see(fixture.ask().await).await, Seen::first(201, first));
+    let record = fixture.record().await;
     for run in 2..4 {
         let again = format!("duplicate true, attempt 0, Some(\"201 b\\\"{first}\\\"\")");
-        assert_eq!(see(lab.ask().await).await, Seen::first(201, &again));
-        assert_eq!(lab.runs.get(), run);
-        assert_eq!(lab.record().await, record, "nothing is recorded for it");
+        assert_eq!(see(fixture.ask().await).await, Seen::first(201, &again));
+        assert_eq!(fixture.runs.get(), run);
+        assert_eq!(fixture.record().await, record, "nothing is recorded for it");
     }
-    assert_eq!(see(lab.send(post("/run", "k", "other")).await).await.problem(), "key-reused");
+    assert_eq!(see(fixture.send(post("/run", "k", "other")).await).await.problem(), "key-reused");
 }
 
 /// It asks the other side by the key that the first attempt has shown there.
@@ -193,7 +193,7 @@ async fn a_duplicate_that_passes_through_has_the_child_key_of_the_first_attempt(
 
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_of_a_kept_failure_passes_through_with_its_body() {
-    let lab = Lab::reading(
+    let fixture = Fixture::reading(
         |layer| layer.policy(Policy::replay().keep(Keep::Everything)).on_duplicate(OnDuplicate::PassThrough),
         |operation, request| async move {
             let content = request.into_body().collect().await.unwrap().to_bytes();
@@ -203,18 +203,18 @@ async fn a_duplicate_of_a_kept_failure_passes_through_with_its_body() {
             }
         },
     );
-    let ask = async || see(lab.send(post("/run", "k", "one book")).await).await;
+    let ask = async || see(fixture.send(post("/run", "k", "one book")).await).await;
     assert_eq!(ask().await, Seen::first(500, "b\"one book\""));
     assert_eq!(ask().await, Seen::first(200, "b\"one book\" after 500 Internal Server Error"));
-    assert_eq!(lab.runs.get(), 2);
+    assert_eq!(fixture.runs.get(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_passes_through_without_what_was_not_kept() {
-    let lab = Lab::new(
+    let fixture = Fixture::new(
         |layer| layer.on_duplicate(OnDuplicate::PassThrough).response_limit(4),
         |operation| format!("duplicate {}, kept {}", operation.is_duplicate(), operation.kept().is_some()),
     );
-    drop(lab.ask().await);
-    assert_eq!(see(lab.ask().await).await, Seen::first(200, "duplicate true, kept false"));
+    drop(fixture.ask().await);
+    assert_eq!(see(fixture.ask().await).await, Seen::first(200, "duplicate true, kept false"));
 }

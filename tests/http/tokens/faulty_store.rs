@@ -12,7 +12,7 @@ use tower_idempotency::{
 
 use crate::{
     common::{post as keyed, see},
-    tokens::shop::{Kind, LIFE, Shop, tokens},
+    tokens::fixture::{Kind, LIFE, Shop, tokens},
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -105,7 +105,7 @@ async fn where_no_other_can_be_issued_a_failure_gives_it_back() {
     let (store, shop) = shop(TokenLayer::replace_after_failure);
     let token = shop.token(None).await;
     store.faults().on(StoreVerb::Issue).once().fail(StoreErrorKind::Full);
-    let (seen, headers) = shop.send_for_headers(crate::tokens::shop::submission(&token, "bad")).await;
+    let (seen, headers) = shop.send_for_headers(crate::tokens::fixture::submission(&token, "bad")).await;
     assert_eq!(seen.status, 422);
     assert!(!headers.contains_key("x-submit-token"));
     assert_eq!(shop.submit(&token, None, "corrected").await.status, 201);
@@ -117,7 +117,7 @@ async fn a_panic_gives_it_back() {
     let (store, shop) = shop(TokenLayer::replace_after_failure);
     let token = shop.token(None).await;
     let app = shop.app.clone();
-    let request = crate::tokens::shop::submission(&token, "worse");
+    let request = crate::tokens::fixture::submission(&token, "worse");
     assert!(tokio::spawn(tower::ServiceExt::oneshot(app, request)).await.is_err());
     let page = store.list(Filter::All, None, 10).await.unwrap();
     assert_eq!(page.entries[0].record.state, State::Issued);

@@ -7,7 +7,7 @@ use axum::{
 use tower_idempotency::IdempotencyLayer;
 
 use crate::{
-    answers::lab::{Lab, Whole, as_it_is},
+    answers::fixture::{Fixture, Whole, as_it_is},
     common::Counter,
     common::frames::fields,
 };
@@ -57,14 +57,14 @@ const KEPT: &[(&str, &str)] = &[
 ];
 
 #[tokio::test(start_paused = true)]
-async fn some_never_come_back() {
+async fn some_fields_are_never_replayed() {
     let all: Vec<_> = KEPT.iter().chain(LEFT_OUT).copied().collect();
-    let lab = Lab::new(as_it_is, move |_| (fields(&all), "body"));
-    let first = Whole::of(lab.ask().await).await;
+    let fixture = Fixture::new(as_it_is, move |_| (fields(&all), "body"));
+    let first = Whole::of(fixture.ask().await).await;
     for (name, _) in KEPT.iter().chain(LEFT_OUT) {
         assert!(first.has(name), "the first one's client gets {name}");
     }
-    let mut replay = Whole::of(lab.ask().await).await;
+    let mut replay = Whole::of(fixture.ask().await).await;
     assert!(replay.unmark());
     let kept: Vec<_> = KEPT.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
     assert_eq!(replay.fields, kept);
@@ -72,7 +72,7 @@ async fn some_never_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_layer_is_told_which() {
+async fn the_layer_includes_and_excludes_fields() {
     type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
     let cases: [(&str, Adjust, bool); 9] = [
         ("set-cookie", |layer| layer.include_header(header::SET_COOKIE), true),
@@ -87,25 +87,26 @@ async fn the_layer_is_told_which() {
     ];
     for (name, adjust, kept) in cases {
         let all: Vec<_> = KEPT.iter().chain(LEFT_OUT).copied().collect();
-        let lab = Lab::new(adjust, move |_| (fields(&all), "body"));
-        assert!(Whole::of(lab.ask().await).await.has(name));
-        assert_eq!(Whole::of(lab.ask().await).await.has(name), kept, "{name}");
+        let fixture = Fixture::new(adjust, move |_| (fields(&all), "body"));
+        assert!(Whole::of(fixture.ask().await).await.has(name));
+        assert_eq!(Whole::of(fixture.ask().await).await.has(name), kept, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_cookie_is_a_line_of_its_own() {
     let cookies = [("set-cookie", "a=1; Path=/, or not"), ("set-cookie", "b=2")];
-    let lab = Lab::new(|layer| layer.include_header(header::SET_COOKIE), move |_| fields(&cookies).into_response());
-    let first = Whole::of(lab.ask().await).await;
-    let mut replay = Whole::of(lab.ask().await).await;
+    let fixture =
+        Fixture::new(|layer| layer.include_header(header::SET_COOKIE), move |_| fields(&cookies).into_response());
+    let first = Whole::of(fixture.ask().await).await;
+    let mut replay = Whole::of(fixture.ask().await).await;
     assert!(replay.unmark() && replay.fields == first.fields, "{replay:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_mark_has_the_name_that_it_was_given() {
     let runs = Counter::default();
-    let lab = Lab::new(
+    let fixture = Fixture::new(
         |layer| layer.replay_header(HeaderName::from_static("x-again")),
         // A handler that asks a service like this one may pass its mark on.
         move |_| [("x-again", format!("{}", runs.next())), ("idempotent-replayed", "theirs".to_owned())],
@@ -115,6 +116,6 @@ async fn the_mark_has_the_name_that_it_was_given() {
         values.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value))).collect()
     };
     // A first answer has neither the mark of this layer nor the usual one, whoever put it there.
-    assert_eq!(marks(&Whole::of(lab.ask().await).await), [""; 0]);
-    assert_eq!(marks(&Whole::of(lab.ask().await).await), ["x-again: true"]);
+    assert_eq!(marks(&Whole::of(fixture.ask().await).await), [""; 0]);
+    assert_eq!(marks(&Whole::of(fixture.ask().await).await), ["x-again: true"]);
 }

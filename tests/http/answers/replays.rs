@@ -3,7 +3,7 @@
 use axum::{body::Body, http::Response, response::IntoResponse};
 
 use crate::{
-    answers::lab::{KEPT, Lab, Whole, as_it_is},
+    answers::fixture::{Fixture, KEPT, Whole, as_it_is},
     common::frames::{Frames, fields},
 };
 
@@ -46,20 +46,20 @@ const CASES: &[Case] = &[
 ];
 
 #[tokio::test(start_paused = true)]
-async fn as_it_was() {
+async fn an_answer_is_replayed_as_it_was() {
     for case in CASES {
-        let lab = Lab::new(as_it_is, |_| answer(case.status, case.fields, (case.body)()));
+        let fixture = Fixture::new(as_it_is, |_| answer(case.status, case.fields, (case.body)()));
         let bare = Whole::of(answer(case.status, case.fields, (case.body)()).into_response()).await;
-        let first = Whole::of(lab.ask().await).await;
+        let first = Whole::of(fixture.ask().await).await;
         assert_eq!((&first.fields, first.status), (&bare.fields, bare.status), "the first one's head is left alone");
         assert_eq!((&first.data, &first.trailers), (&bare.data, &bare.trailers));
-        assert_eq!(lab.record().await, KEPT);
+        assert_eq!(fixture.record().await, KEPT);
         for _ in 0..2 {
-            let mut replay = Whole::of(lab.ask().await).await;
+            let mut replay = Whole::of(fixture.ask().await).await;
             assert!(replay.unmark(), "{replay:?}");
             assert_eq!(replay, first);
         }
-        assert_eq!(lab.runs.get(), 1);
+        assert_eq!(fixture.runs.get(), 1);
         let told = first.trailers.is_none().then_some(first.data.len() as u64);
         assert_eq!(first.length, told, "a length is told where nothing but data comes");
     }
@@ -68,9 +68,9 @@ async fn as_it_was() {
 #[tokio::test(start_paused = true)]
 async fn bytes_that_are_no_text_come_back_in_fields_too() {
     let odd = |_| ([("x-odd", axum::http::HeaderValue::from_bytes(b"caf\xe9\t\xff").unwrap())], "body");
-    let lab = Lab::new(as_it_is, odd);
-    let first = Whole::of(lab.ask().await).await;
-    let mut replay = Whole::of(lab.ask().await).await;
+    let fixture = Fixture::new(as_it_is, odd);
+    let first = Whole::of(fixture.ask().await).await;
+    let mut replay = Whole::of(fixture.ask().await).await;
     assert!(replay.unmark());
     assert_eq!(replay, first);
 }
@@ -85,9 +85,9 @@ async fn many_and_long_fields_come_back() {
         response.headers_mut().insert("x-long", "v".repeat(40_000).parse().unwrap());
         response
     };
-    let lab = Lab::new(as_it_is, many);
-    let first = Whole::of(lab.ask().await).await;
-    let mut replay = Whole::of(lab.ask().await).await;
+    let fixture = Fixture::new(as_it_is, many);
+    let first = Whole::of(fixture.ask().await).await;
+    let mut replay = Whole::of(fixture.ask().await).await;
     assert!(replay.unmark());
     assert_eq!(replay, first);
 }

@@ -1,6 +1,6 @@
 //! A store that is away when a handler ends: its client gets the answer, and the record comes later.
 
-use crate::bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, ask, secs, ways, when};
+use crate::faulty_bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, ask, secs, ways, when};
 use tokio::time::sleep;
 use tower_idempotency::{BackgroundTasks, IdempotencyLayer, StoreErrorKind, StoreVerb, store::State};
 

@@ -16,7 +16,7 @@ use tower_idempotency::{MemoryStore, OnDuplicate, TokenLayer, Tokens};
 
 use crate::{
     common::{Seen, see},
-    tokens::shop::{Kind, MULTIPART, Shop, URLENCODED, form, part, tokens},
+    tokens::fixture::{Kind, MULTIPART, Shop, URLENCODED, form, part, tokens},
 };
 
 fn shop(adjust: impl FnOnce(TokenLayer) -> TokenLayer) -> Shop {
@@ -51,7 +51,7 @@ async fn missing_and_malformed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_names() {
+async fn header_and_field_can_have_other_names() {
     let shop = shop(|layer| layer.header("X-Form").field("once"));
     let (one, two) = (shop.token(None).await, shop.token(None).await);
     let request = Request::post("/submit").header("X-Form", &one).body(Body::empty()).unwrap();

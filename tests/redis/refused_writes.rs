@@ -36,12 +36,12 @@ async fn refuses(begin: &str, end: &str, kind: StoreErrorKind) {
 }
 
 #[tokio::test]
-async fn out_of_memory() {
+async fn a_server_out_of_memory_still_replays() {
     refuses("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", StoreErrorKind::Full).await;
 }
 
 #[tokio::test]
-async fn as_a_replica() {
+async fn a_replica_still_replays() {
     refuses("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", StoreErrorKind::Unavailable).await;
 }
 

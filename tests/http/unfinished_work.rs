@@ -23,8 +23,8 @@ use tower::{Layer, ServiceExt};
 use tower_idempotency::{BackgroundTasks, IdempotencyLayer, MemoryStore, scope};
 
 use crate::{
-    bench::Log,
     common::{Seen, see},
+    faulty_bench::Log,
 };
 
 /// A caller that opens and resets streams, each a POST with a fresh key, starts no more handlers than it may leave

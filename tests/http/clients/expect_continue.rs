@@ -1,7 +1,7 @@
 //! `Expect: 100-continue`: the body is asked for only where it is wanted.
 
 use crate::{
-    clients::site::Site,
+    clients::server::Site,
     clients::wire::{Wire, head},
 };
 

@@ -12,7 +12,7 @@ use tower_idempotency::{
     testing::suite,
 };
 
-use crate::{MINUTE, claim, granted, key, replays, server::Server, settlement, torn::Slow};
+use crate::{MINUTE, claim, granted, key, replays, server::Server, settlement, torn_reads::Slow};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_in_front_of_redis() {

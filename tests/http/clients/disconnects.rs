@@ -8,7 +8,7 @@ use tower_idempotency::{WhileRunning, store::State};
 
 use crate::{
     clients::client::{Client, Way, ask},
-    clients::site::{Feed, Site, within},
+    clients::server::{Feed, Site, within},
     common::Seen,
 };
 

@@ -19,13 +19,13 @@ use tower_idempotency::{
 use crate::common::{Counter, post as send};
 
 /// The layer around a bare service: nothing else touches what goes through.
-pub(crate) struct Lab {
+pub(crate) struct Fixture {
     pub(crate) app: BoxCloneSyncService<Request, Response, Infallible>,
     pub(crate) runs: Counter,
     pub(crate) store: MemoryStore,
 }
 
-impl Lab {
+impl Fixture {
     /// A handler that answers with `answer`.
     pub(crate) fn new<R: IntoResponse + Send + 'static>(
         adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer,
