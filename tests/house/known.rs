@@ -57,9 +57,12 @@ pub(crate) const LONG_FILES: &[&str] = &[
     "consumer/layer.rs",
     "extract/key/mod.rs",
     "extract/scope.rs",
+    "http/begin.rs",
+    "http/run.rs",
     "layer/idempotency/layer.rs",
     "reconcile/reconciler.rs",
     "sql/outbox/relay.rs",
+    "store/memory/room.rs",
     "value/policy.rs",
     "value/refusal.rs",
 ];
