@@ -1,6 +1,8 @@
 //! What the benches share: rounds that alternate, medians, the router that is measured, and the lines that
 //! `scripts/bench` reads.
 
+pub mod clock;
+pub mod ideal;
 pub mod nothing;
 pub mod orders;
 pub mod rounds;

@@ -1,6 +1,6 @@
 //! The router that is measured, and requests to it.
 
-use std::{hint::black_box, time::Instant};
+use std::hint::black_box;
 
 use axum::{
     Router,
@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-use crate::mix;
+use crate::{clock::processor_time, mix};
 
 /// 31 bytes.
 pub const ORDER: &str = r#"{"amount":100,"currency":"eur"}"#;
@@ -56,25 +56,39 @@ pub async fn ask(app: &Router, request: Request<Body>) -> StatusCode {
     status
 }
 
-/// Sends `count` requests one after another; gives nanoseconds for one of them. Each has to be answered by `status`.
+/// Sends `count` requests one after another; gives nanoseconds of processor time for one of them. Each has to be answered
+/// by `status`.
 pub fn time(
     runtime: &Runtime,
     app: &Router,
     status: StatusCode,
     count: u64,
+    next: impl FnMut() -> Request<Body>,
+) -> f64 {
+    time_each(runtime, app, status, count, next, || ())
+}
+
+/// The same, and calls `before` before each request.
+pub fn time_each(
+    runtime: &Runtime,
+    app: &Router,
+    status: StatusCode,
+    count: u64,
     mut next: impl FnMut() -> Request<Body>,
+    before: impl Fn(),
 ) -> f64 {
     let (mut nanos, mut unlike) = (0, 0);
     let batch = BATCH.min(count);
     for _ in 0..count / batch {
         let requests: Vec<_> = (0..batch).map(|_| next()).collect();
-        let begin = Instant::now();
+        let begin = processor_time();
         runtime.block_on(async {
             for request in requests {
+                before();
                 unlike += u32::from(ask(app, request).await != status);
             }
         });
-        nanos += begin.elapsed().as_nanos();
+        nanos += processor_time() - begin;
     }
     assert_eq!(unlike, 0, "answers that are not {status}");
     nanos as f64 / (count / batch * batch) as f64

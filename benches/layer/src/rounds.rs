@@ -78,6 +78,11 @@ impl<'a> Rounds<'a> {
         Figure::of(times.map(|((time, base), unit)| (time - base) / unit))
     }
 
+    /// What `name` takes longer than `base`, in nanoseconds.
+    pub fn excess(&self, name: &str, base: &str) -> Figure {
+        Figure::of(self.times(name).iter().zip(self.times(base)).map(|(time, base)| time - base))
+    }
+
     /// A table for people: nanoseconds, and the ratio to `base` with its quartiles.
     pub fn show(&self, title: &str, base: &str) {
         println!("{title:<44}{:>12}{:>9}{:>17}", "ns", "ratio", "quartiles");

@@ -13,6 +13,10 @@ use ruts::{CookieOptions, SessionLayer, store::moka::MokaStore};
 use tower_cookies::CookieManagerLayer;
 use tower_idempotency::{IdempotencyLayer, MemoryStore};
 
+use crate::cratestack::Map;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
 pub struct Crate {
     pub name: &'static str,
     pub protect: fn(Router) -> Router,
@@ -23,6 +27,7 @@ pub struct Crate {
 pub const CRATES: &[Crate] = &[
     Crate { name: "tower-idempotency", protect: ours, request },
     Crate { name: "axum-idempotent 0.6.0", protect: axum_idempotent, request: with_session },
+    Crate { name: "cratestack-axum 0.17.2", protect: cratestack, request },
     Crate { name: "idempotent 2.0.0", protect: idempotent, request },
 ];
 
@@ -57,4 +62,9 @@ fn with_session(key: Option<u64>) -> Request<Body> {
 fn idempotent(router: Router) -> Router {
     let store = idempotent::memory::MemoryStore::builder().sweep_interval(Duration::from_secs(60));
     router.layer(idempotent::middleware::IdempotencyLayer::new(store.try_build().expect("a store")))
+}
+
+fn cratestack(router: Router) -> Router {
+    let layer = cratestack_axum::idempotency::IdempotencyLayer::new(Arc::new(Map::default()), DAY);
+    router.layer(layer.with_principal_fingerprint(|_| "anybody".to_owned()))
 }

@@ -1,6 +1,7 @@
 //! Requests that are not protected, first ones and replays, on this crate and on others, beside the same router without
-//! any of them. `scripts/bench --peers` makes a table of what this prints.
+//! any of them, a pair at a time. `scripts/bench --peers` makes a table of what this prints.
 
+mod cratestack;
 mod crates;
 
 use axum::{Router, body::Body};
@@ -58,22 +59,20 @@ fn measure(runtime: &Runtime, library: &Crate, live: u64) {
         turn += 1;
         request(Some(mix(turn) % live))
     };
-    let ask = |app: &Router, next: &mut dyn FnMut() -> Request<Body>| time(runtime, app, CREATED, COUNT, next);
-    let rounds = Rounds::new()
-        .case("plain", || ask(&plain, &mut || request(Some(0))))
-        .case("pass", || ask(&app, &mut || request(None)))
-        .case("first", || {
-            // Alone, so that the new records are not many.
-            let alone = (live == 1).then(|| (library.protect)(orders()));
-            ask(alone.as_ref().unwrap_or(&app), &mut || request(new.next()))
-        })
-        .case("replay", || ask(&app, &mut kept))
-        .run(if quick() { 51 } else { 201 });
-    rounds.show(&format!("{}, keys that live: {live}", library.name), "plain");
-    for case in ["first", "replay"] {
-        row(&format!("{}/{case}@{live}", library.name), rounds.ratio(case, "plain").median);
-    }
+    let rounds = if quick() { 51 } else { 201 };
+    println!("{}, keys that live: {live}", library.name);
+    let beside = |case: &'static str, run: &mut dyn FnMut() -> f64| {
+        let ask = || time(runtime, &plain, CREATED, COUNT, || request(Some(0)));
+        let rounds = Rounds::new().case("plain", ask).case(case, run).run(rounds);
+        rounds.show(case, "plain");
+        rounds.ratio(case, "plain").median
+    };
     if live == 1 {
-        row(&format!("{}/pass", library.name), rounds.ratio("pass", "plain").median);
+        let pass = beside("pass", &mut || time(runtime, &app, CREATED, COUNT, || request(None)));
+        row(&format!("{}/pass", library.name), pass);
     }
+    let replay = beside("replay", &mut || time(runtime, &app, CREATED, COUNT, &mut kept));
+    row(&format!("{}/replay@{live}", library.name), replay);
+    let first = beside("first", &mut || time(runtime, &app, CREATED, COUNT, || request(new.next())));
+    row(&format!("{}/first@{live}", library.name), first);
 }

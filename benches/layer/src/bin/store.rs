@@ -1,39 +1,30 @@
-//! The memory store by itself: two threads beside one, and the worst single call while a million records live and expire.
+//! The memory store by itself: each verb, and the worst single call while a million records live and expire.
 
 use std::{
     future::Future,
-    hint::black_box,
     pin::pin,
     sync::{
-        Arc, Barrier,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll, Waker},
-    thread,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use layer_benches::{
-    mix, quick,
-    rounds::{Figure, Rounds},
-    row,
-};
-use rustix::time::{ClockId, clock_gettime};
+use layer_benches::{clock::processor_time, mix, quick, rounds::Rounds, row};
 use tower_idempotency::{
     MemoryStore, RecordKey,
     store::{Claim, Claimed, Clock, Settlement, Store},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
-const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const MILLION: u64 = 1_000_000;
 const PAYLOAD: usize = 300;
 
 fn main() {
     verbs();
-    threads();
     stalls();
 }
 
@@ -98,65 +89,6 @@ fn verbs() {
     }
 }
 
-/// Claims, settles and replays for a while on each of some threads; gives cycles a second.
-///
-/// What is counted begins when as many records expire as come, and those of the run before are gone.
-fn cycles(stores: &[MemoryStore], first: &AtomicU64) -> f64 {
-    const WARM: Duration = Duration::from_millis(150);
-    const COUNTED: Duration = Duration::from_millis(100);
-    let (stop, start) = (AtomicBool::new(false), Barrier::new(stores.len()));
-    let cycle = |store: &MemoryStore| {
-        start.wait();
-        let (begin, mut counted, mut done) = (Instant::now(), None, 0_u64);
-        while !stop.load(Relaxed) {
-            let block = first.fetch_add(100, Relaxed);
-            for number in block..block + 100 {
-                let key = key(number);
-                settle(store, &key, Duration::from_millis(50));
-                // A thread that had to stand still for so long finds nothing, which is rare.
-                black_box(now(store.claim(&key, &Claim::new(SECOND, SECOND))).is_ok());
-                done += 1;
-            }
-            if counted.is_none() && begin.elapsed() > WARM {
-                (counted, done) = (Some(Instant::now()), 0);
-            }
-            if begin.elapsed() > WARM + COUNTED {
-                stop.store(true, Relaxed);
-            }
-        }
-        counted.map_or(0.0, |begin| done as f64 / begin.elapsed().as_secs_f64())
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = stores.iter().map(|store| scope.spawn(|| cycle(store))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
-    })
-}
-
-/// Two threads beside one. What two of them reach with a store each is what the machine gives.
-fn threads() {
-    let shared = MemoryStore::new();
-    let apart = [MemoryStore::new(), MemoryStore::new()];
-    let both = [shared.clone(), shared.clone()];
-    let first = AtomicU64::new(0);
-    let (mut of_shared, mut of_apart, mut relative, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..if quick() { 15 } else { 51 } {
-        let one = cycles(&both[..1], &first);
-        let (with_both, with_each) = (cycles(&both, &first), cycles(&apart, &first));
-        of_shared.push(with_both / one);
-        of_apart.push(with_each / one);
-        relative.push(with_both / with_each);
-        rates.push(one);
-    }
-    let [shared, apart] = [of_shared, of_apart].map(Figure::of);
-    println!("claim, settle, claim again; one thread: {:.0} a second", Figure::of(rates).median);
-    for (name, Figure { median, quartiles: [low, high] }) in [("one store", shared), ("a store each", apart)] {
-        println!("  two threads, {name:<29}{median:>9.2} ×{low:>8.2} {high:.2}");
-    }
-    row("threads", shared.median);
-    row("threads-apart", apart.median);
-    row("threads-share", Figure::of(relative).median);
-}
-
 /// A clock that is set by hand, in milliseconds.
 #[derive(Clone, Default)]
 struct Hand(Arc<AtomicU64>);
@@ -165,12 +97,6 @@ impl Clock for Hand {
     fn now(&self) -> u64 {
         self.0.load(Relaxed)
     }
-}
-
-/// Time that this thread has had a processor, in nanoseconds: another program's turn is no stall of the store.
-fn on_processor() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// The worst single call of each phase, in milliseconds on the processor and on the wall.
@@ -192,9 +118,9 @@ fn stalls() {
                 // A thousand a second, each for a thousand seconds: from the second phase on, one goes as one comes.
                 hand.0.fetch_add(1, Relaxed);
                 let (key, retention) = (key(number), Duration::from_secs(1_000));
-                let (begin, on) = (Instant::now(), on_processor());
+                let (begin, on) = (Instant::now(), processor_time());
                 settle(&store, &key, retention);
-                let took = [on_processor() - on, begin.elapsed().as_nanos() as u64];
+                let took = [processor_time() - on, begin.elapsed().as_nanos() as u64];
                 for (worst, took) in worst[run].iter_mut().zip(took) {
                     *worst = (*worst).max(took);
                 }

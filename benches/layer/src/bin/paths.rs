@@ -1,4 +1,4 @@
-//! Runs one path again and again, for `scripts/check-instructions`, which has Valgrind count what happens in
+//! Runs one path again and again, for `scripts/check-costs`, which has Valgrind count what happens in
 //! [`counted`].
 
 use std::{env, hint::black_box};
@@ -6,6 +6,8 @@ use std::{env, hint::black_box};
 use axum::{Router, body::Body};
 use http::{Method, Request, StatusCode};
 use layer_benches::{
+    clock::Paced,
+    ideal::Ideal,
     nothing::Nothing,
     orders::{self, ORDER, ask, order, orders, request},
 };
@@ -17,12 +19,16 @@ fn main() {
     let [case, count] = &arguments[..] else { panic!("a case and a number") };
     let count: u64 = count.parse().expect("a number");
     let layer = IdempotencyLayer::new(MemoryStore::new());
+    let ideal = Ideal::new(Paced::new(), 86_400_000);
     let (app, next): (Router, fn(u64) -> Request<Body>) = match &**case {
         "plain" => (orders(), order),
         "nothing" => (orders().layer(Nothing::default()), order),
         "pass" => (orders().layer(layer), |_| request(Method::PUT, Some(0), ORDER)),
         "first" => (orders().layer(layer), order),
         "replay" => (orders().layer(layer), |_| order(0)),
+        "ideal-pass" => (orders().layer(ideal), |_| request(Method::PUT, Some(0), ORDER)),
+        "ideal-first" => (orders().layer(ideal), order),
+        "ideal-replay" => (orders().layer(ideal), |_| order(0)),
         other => panic!("no case is called {other}"),
     };
     let runtime = orders::runtime();
