@@ -31,7 +31,7 @@ fn main() {
     let bench = Bench { runtime: orders::runtime(), rounds: if quick() { 151 } else { 601 } };
     println!("{:<28}{:>8}{:>8}{:>9}{:>17}{:>9}{:>9}", "", "ns", "more", "of plain", "quartiles", "nothing", "ideal");
     // Noise in it would be in all that is compared with it.
-    let nothing = bench.beside_plain(orders().layer(Nothing::default()), CREATED, || order(0));
+    let nothing = bench.beside_plain(&orders().layer(Nothing::default()), CREATED, || order(0));
     show("nothing", nothing, nothing, None);
     for live in [1, MILLION] {
         bench.keyed(live, nothing);
@@ -65,13 +65,13 @@ fn show(name: &str, case: Beside, nothing: Beside, ideal: Option<Beside>) {
 }
 
 impl Bench {
-    fn beside_plain(&self, app: Router, status: StatusCode, next: impl FnMut() -> Request<Body>) -> Beside {
+    fn beside_plain(&self, app: &Router, status: StatusCode, next: impl FnMut() -> Request<Body>) -> Beside {
         self.beside_plain_each(app, status, next, || ())
     }
 
     fn beside_plain_each(
         &self,
-        app: Router,
+        app: &Router,
         status: StatusCode,
         mut next: impl FnMut() -> Request<Body>,
         before: impl Fn(),
@@ -83,7 +83,7 @@ impl Bench {
         };
         let rounds = Rounds::new()
             .case("plain", || time_each(&self.runtime, &plain, CREATED, COUNT, &mut number, || clock.tick()))
-            .case("case", || time_each(&self.runtime, &app, status, COUNT, &mut next, &before))
+            .case("case", || time_each(&self.runtime, app, status, COUNT, &mut next, &before))
             .run(self.rounds);
         Beside {
             nanos: rounds.time("case").median,
@@ -122,11 +122,11 @@ impl Bench {
             turn += 1;
             order(kept - 1 - mix(turn) % live.min(kept - 1))
         };
-        let replay = self.beside_plain(app.clone(), CREATED, kept_key);
+        let replay = self.beside_plain(&app, CREATED, kept_key);
         // One expires as one comes.
         let mut new = kept..;
         let first =
-            self.beside_plain_each(app, CREATED, || order(new.next().unwrap_or_default()), || clock.tick());
+            self.beside_plain_each(&app, CREATED, || order(new.next().unwrap_or_default()), || clock.tick());
         [("replay", replay), ("first", first)]
     }
 
@@ -163,8 +163,8 @@ impl Bench {
         }
         println!("{:<28}{:>8}{:>8}{:>9}{:>17}", "refused, beside plain", "ns", "more", "of it", "quartiles");
         let changed = || request(Method::POST, Some(0), OTHER);
-        let reject = self.beside_plain(reject, StatusCode::CONFLICT, || order(0));
-        let mismatch = self.beside_plain(other, StatusCode::UNPROCESSABLE_ENTITY, changed);
+        let reject = self.beside_plain(&reject, StatusCode::CONFLICT, || order(0));
+        let mismatch = self.beside_plain(&other, StatusCode::UNPROCESSABLE_ENTITY, changed);
         for (name, case) in [("reject", reject), ("mismatch", mismatch)] {
             let Beside { nanos, ratio: Figure { median, quartiles: [low, high] }, excess } = case;
             println!("  {name:<26}{nanos:>8.0}{excess:>8.0}{median:>9.3}{low:>10.3} {high:.3}");

@@ -65,10 +65,10 @@ impl Collector {
     {
         while let Some(frame) = ready!(body.as_mut().poll_frame(cx)) {
             let Ok(frame) = frame else { return Poll::Ready(Err(Unreadable)) };
-            if let Ok(data) = frame.into_data() {
-                if !self.add(data) {
-                    return Poll::Ready(Err(Unreadable));
-                }
+            if let Ok(data) = frame.into_data()
+                && !self.add(data)
+            {
+                return Poll::Ready(Err(Unreadable));
             }
             if body.is_end_stream() {
                 break;

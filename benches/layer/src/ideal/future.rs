@@ -58,8 +58,8 @@ where
                 let (Some((head, inner)), Some(store)) = (asked.take(), store.take()) else { polled_after_end() };
                 let Ok(body) = body else { return Poll::Ready(Ok(refuse(StatusCode::PAYLOAD_TOO_LARGE))) };
                 match decide(head, inner, body, store) {
-                    Ok(run) => run,
-                    Err(answer) => return Poll::Ready(Ok(answer)),
+                    Decision::Run(run) => run,
+                    Decision::Answer(answer) => return Poll::Ready(Ok(answer)),
                 }
             }
         };
@@ -71,21 +71,20 @@ where
     }
 }
 
-/// What runs now, or else the answer.
+enum Decision<R: Send + 'static, E: Send + 'static> {
+    Run(Detached<R, E>),
+    Answer(Response<Body<R>>),
+}
+
 #[inline]
-fn decide<S, B, R>(
-    head: Parts,
-    mut inner: S,
-    body: Bytes,
-    store: Arc<Store>,
-) -> Result<Detached<R, S::Error>, Response<Body<R>>>
+fn decide<S, B, R>(head: Parts, mut inner: S, body: Bytes, store: Arc<Store>) -> Decision<R, S::Error>
 where
     S: Service<Request<Body<B>>, Response = Response<R>>,
     S::Future: Send + 'static,
     S::Error: Send + 'static,
     R: http_body::Body<Data = Bytes> + Send + 'static,
 {
-    let Some(name) = Name::of(&head) else { return Err(refuse(StatusCode::BAD_REQUEST)) };
+    let Some(name) = Name::of(&head) else { return Decision::Answer(refuse(StatusCode::BAD_REQUEST)) };
     let claimant = Claimant::next();
     let place = match store.claim(&name, &fingerprint(&head, &body), claimant) {
         Claimed::Granted(place) => place,
@@ -93,16 +92,16 @@ where
             let mut answer = Response::new(Body::Whole { data });
             *answer.status_mut() = head.status;
             *answer.headers_mut() = head.headers.clone();
-            return Err(answer);
+            return Decision::Answer(answer);
         }
-        Claimed::Running => return Err(refuse(StatusCode::CONFLICT)),
-        Claimed::Mismatch => return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY)),
-        Claimed::Full => return Err(refuse(StatusCode::SERVICE_UNAVAILABLE)),
+        Claimed::Running => return Decision::Answer(refuse(StatusCode::CONFLICT)),
+        Claimed::Mismatch => return Decision::Answer(refuse(StatusCode::UNPROCESSABLE_ENTITY)),
+        Claimed::Full => return Decision::Answer(refuse(StatusCode::SERVICE_UNAVAILABLE)),
     };
     let owned = Owned::new(store, place, claimant);
     let called = catch_unwind(AssertUnwindSafe(|| inner.call(Request::from_parts(head, Body::Whole { data: body }))));
     match called {
-        Ok(handling) => Ok(Detached::new(Box::pin(Run::new(handling, owned)))),
+        Ok(handling) => Decision::Run(Detached::new(Box::pin(Run::new(handling, owned)))),
         Err(panic) => {
             drop(owned);
             resume_unwind(panic)
