@@ -1,9 +1,9 @@
-//! One of the servers that are compared: `http-bench-server plain|memory|redis|by-hand [URL of a Redis]`. It says on
-//! which port of the loopback it serves.
+//! One of the servers that are compared: `http-bench-server plain|memory|redis|by-hand first|replay URL-OF-A-REDIS`. It
+//! says on which port of the loopback it serves.
 
 mod by_hand;
 
-use std::{env, error::Error};
+use std::{env, error::Error, time::Duration};
 
 use axum::{Router, body::Bytes, http::StatusCode, routing::post};
 use tokio::net::TcpListener;
@@ -15,13 +15,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let plain = Router::new().route("/orders", post(order));
     let app = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["plain", ..] => plain,
-        ["memory", ..] => {
+        ["memory", case, ..] => {
             let store = MemoryStore::builder().capacity(100_000_000).max_bytes(usize::MAX).build();
-            plain.layer(IdempotencyLayer::new(store))
+            // Of first requests, as many records expire as come.
+            let retention = if case == "first" { Duration::from_millis(200) } else { Duration::from_secs(86_400) };
+            plain.layer(IdempotencyLayer::new(store).retention(retention))
         }
-        ["redis", url] => plain.layer(IdempotencyLayer::new(RedisStore::connect(url).await?)),
-        ["by-hand", url] => by_hand::router(url).await?,
-        _ => return Err("usage: http-bench-server plain|memory|redis|by-hand [URL]".into()),
+        ["redis", _, url] => plain.layer(IdempotencyLayer::new(RedisStore::connect(url).await?)),
+        ["by-hand", _, url] => by_hand::router(url).await?,
+        _ => return Err("usage: http-bench-server plain|memory|redis|by-hand first|replay URL".into()),
     };
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     println!("{}", listener.local_addr()?.port());

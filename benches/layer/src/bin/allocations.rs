@@ -57,6 +57,8 @@ fn requests(runtime: &Runtime) {
     for app in [&protected, &reject] {
         runtime.block_on(ask(app, order(0)));
     }
+    // A shard's first record makes its tables.
+    (1_000..4_000).for_each(|number| assert_eq!(runtime.block_on(ask(&protected, order(number))), created));
     let put = |_| request(Method::PUT, Some(7), ORDER);
     let other = |_| request(Method::POST, Some(0), OTHER);
     let again = |_| order(0);
