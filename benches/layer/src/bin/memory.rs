@@ -47,7 +47,7 @@ fn alone(what: &str) -> f64 {
 }
 
 fn each(fill: fn(&MemoryStore)) -> f64 {
-    let store = MemoryStore::new();
+    let store = MemoryStore::builder().max_bytes(usize::MAX).build();
     let before = resident();
     fill(&store);
     (resident() - before) / MILLION as f64
