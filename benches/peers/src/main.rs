@@ -1,8 +1,8 @@
 //! Requests that are not protected, first ones and replays, on this crate and on others, beside the same router without
 //! any of them, a pair at a time. `scripts/bench --peers` makes a table of what this prints.
 
-mod cratestack;
 mod crates;
+mod cratestack;
 
 use axum::{Router, body::Body};
 use http::{Request, StatusCode};

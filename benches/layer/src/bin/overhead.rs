@@ -125,8 +125,7 @@ impl Bench {
         let replay = self.beside_plain(&app, CREATED, kept_key);
         // One expires as one comes.
         let mut new = kept..;
-        let first =
-            self.beside_plain_each(&app, CREATED, || order(new.next().unwrap_or_default()), || clock.tick());
+        let first = self.beside_plain_each(&app, CREATED, || order(new.next().unwrap_or_default()), || clock.tick());
         [("replay", replay), ("first", first)]
     }
 

@@ -33,7 +33,8 @@ fn main() {
     let both = [shared.clone(), shared];
     let apart = [protected(), protected()];
     let plain = [orders(), orders()];
-    let mut kinds = [("plain", &plain, Vec::new()), ("a layer each", &apart, Vec::new()), ("one layer", &both, Vec::new())];
+    let mut kinds =
+        [("plain", &plain, Vec::new()), ("a layer each", &apart, Vec::new()), ("one layer", &both, Vec::new())];
     let keys = AtomicU64::new(0);
     for _ in 0..if quick() { 21 } else { 75 } {
         for (_, apps, runs) in &mut kinds {

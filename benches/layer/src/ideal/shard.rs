@@ -214,7 +214,9 @@ impl KeptHead {
     fn new(status: StatusCode, headers: &HeaderMap) -> Self {
         // With room for the marker and for what the router adds to each copy.
         let mut kept = HeaderMap::with_capacity(headers.len() + 3);
-        kept.extend(headers.iter().filter(|(name, _)| is_kept(name)).map(|(name, value)| (name.clone(), value.clone())));
+        kept.extend(
+            headers.iter().filter(|(name, _)| is_kept(name)).map(|(name, value)| (name.clone(), value.clone())),
+        );
         kept.insert(&MARKER, TRUE.clone());
         Self { status, headers: kept }
     }
@@ -228,7 +230,15 @@ impl KeptHead {
 /// Whether a replay has the header too.
 fn is_kept(name: &HeaderName) -> bool {
     static OF_ONE_ANSWER: [HeaderName; 10] = [
-        CONNECTION, TRANSFER_ENCODING, UPGRADE, TE, CONTENT_LENGTH, DATE, AGE, SET_COOKIE, WWW_AUTHENTICATE,
+        CONNECTION,
+        TRANSFER_ENCODING,
+        UPGRADE,
+        TE,
+        CONTENT_LENGTH,
+        DATE,
+        AGE,
+        SET_COOKIE,
+        WWW_AUTHENTICATE,
         PROXY_AUTHENTICATE,
     ];
     !OF_ONE_ANSWER.contains(name) && !name.as_str().starts_with("access-control-")
