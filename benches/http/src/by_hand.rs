@@ -10,7 +10,11 @@ use axum::{
 };
 use redis::{IntoConnectionInfo, RedisError, Script, aio::MultiplexedConnection};
 
-const SETTLE: &str = include_str!("../../../src/store/redis/lua/settle.lua");
+// What all scripts begin with, and the one that settles.
+const SETTLE: &str = concat!(
+    include_str!("../../../src/store/redis/lua/prelude.lua"),
+    include_str!("../../../src/store/redis/lua/settle.lua")
+);
 const OWNER: [u8; 16] = [7; 16];
 const DAY: u64 = 86_400_000;
 
