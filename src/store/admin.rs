@@ -1,3 +1,5 @@
+//! The trait of operators: look at records, end abandoned ones, forget, purge, count.
+
 use crate::value::{Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, State};
 
 use super::{Finished, Store, StoreFuture};

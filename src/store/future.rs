@@ -1,3 +1,5 @@
+//! A future that may be ready from the start, so that a store in memory allocates nothing for a call.
+
 use std::{
     fmt,
     future::Future,

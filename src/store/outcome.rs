@@ -1,3 +1,5 @@
+//! What the verbs of a store return. An expected outcome is a variant here, never an error.
+
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! The traits of stores that keep a record in the transaction of the work.
+
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 use super::{Claimed, Granted, Store, StoreFuture};

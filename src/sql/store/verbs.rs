@@ -1,4 +1,6 @@
 //! The trait `Store`, which the methods of the other files implement.
+//!
+//! There is one statement behind each method on the common path; the files that implement them say when it takes more.
 
 use std::time::Duration;
 

@@ -1,3 +1,6 @@
+//! A circuit breaker for the cache: after a failure it is not asked for a second, so that an outage of the cache costs
+//! one timeout a second.
+
 use std::{
     fmt::Display,
     sync::atomic::{AtomicU64, Ordering::Relaxed},

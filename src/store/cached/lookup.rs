@@ -1,3 +1,9 @@
+//! Answering from the cache, and filling it.
+//!
+//! A copy must expire before its record does, however long this process is suspended between two steps. So the time
+//! that filling may take is bounded by a claim in the cache, by the cache's own clock, and subtracted from the life of
+//! the copy.
+
 use bytes::Bytes;
 use tokio::time::{Instant, timeout, timeout_at};
 

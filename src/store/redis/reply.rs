@@ -1,4 +1,7 @@
 //! The answers of scripts and commands, as the verbs need them.
+//!
+//! A script answers with a number, nothing, or a record and its times. Every other answer is an error: something else
+//! than this crate's scripts has answered.
 
 use redis::Value;
 

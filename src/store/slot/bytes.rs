@@ -1,3 +1,5 @@
+//! The layout of a record for stores that keep it as one string of bytes.
+
 use bytes::Bytes;
 
 use crate::{

@@ -1,4 +1,7 @@
 //! How a record counts in `Capacity`.
+//!
+//! A change compares the weight before with the one after it, so that the counts follow without a second look at the
+//! record.
 
 use crate::value::State;
 

@@ -1,4 +1,7 @@
 //! Keys with their hash, which selects the shard and the place in its index.
+//!
+//! The hash is seeded at random for each store, so a client cannot choose keys that fall into one shard or one place.
+//! It is computed once for a call; its two halves select the shard and the place in the index.
 
 use std::{
     collections::hash_map::RandomState,

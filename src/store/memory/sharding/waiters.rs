@@ -1,4 +1,7 @@
 //! Who waits for a record, by its slot.
+//!
+//! It is part of a shard and changes only under its lock. Wakers are never called here: the caller collects what it
+//! takes out and notifies it once the shard is unlocked.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,7 @@
 //! What all kinds of connections have in common: limits, repetition, and how a server's answer is read.
+//!
+//! A command whose connection broke may be sent again only if its repetition has no further effect. That is so for
+//! every verb that compares the claimant, so the caller states it for each command (`RetryOnDisconnect`).
 
 use std::time::Duration;
 
