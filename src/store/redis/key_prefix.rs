@@ -6,6 +6,10 @@
 //!     wake           the channel of a namespace
 //! idem{xx}:draft:    a draft, in the slot of its record
 //! ```
+//!
+//! The braces are empty, so that a cluster derives the slot from the whole name and not from the braces of a route such
+//! as `/orders/{id}`. No name belongs to two namespaces, since a length precedes each name and a record key begins with
+//! a byte that is not a digit.
 
 use crate::value::RecordKey;
 

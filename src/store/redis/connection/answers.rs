@@ -3,6 +3,10 @@
 //! A dead connection gives no error until the operating system gives up, which takes minutes. So answers are counted:
 //! if none came for a quarter of a second while a command was waiting, the connection is suspected. Suspicion costs
 //! nothing that works: another connection is opened beside it and takes over only if the first one stays silent.
+//!
+//! The timeouts of the driver are switched off: they end one command and say nothing about the connection. Here all
+//! commands of a connection count together, also those whose callers have given up, so that callers with short limits
+//! do not keep a dead connection in use.
 
 use std::{
     future::{Future, poll_fn},
