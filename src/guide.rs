@@ -111,7 +111,7 @@ pub mod messages {}
 #[cfg_attr(any(feature = "mysql", feature = "postgres", feature = "sqlite"), doc = "[outbox]: crate::sql::outbox")]
 #[cfg_attr(
     not(feature = "_sql"),
-    doc = "[outbox]: https://docs.rs/tower-idempotency/latest/tower_idempotency/outbox/index.html"
+    doc = "[outbox]: https://docs.rs/tower-idempotency/latest/tower_idempotency/sql/outbox/index.html"
 )]
 #[cfg_attr(feature = "_sql", doc = "[unsent]: crate::Reconciler::unsent")]
 #[cfg_attr(
