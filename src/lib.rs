@@ -164,6 +164,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
 
 mod body;
+mod builder;
 pub mod consumer;
 pub mod cors;
 mod engine;
@@ -220,7 +221,7 @@ pub use self::{
     token::Tokens,
     value::{
         AfterCrash, Answer, Duplicate, Event, Fingerprint, FingerprintBuilder, Keep, KeptAnswer, KeyError, Mismatch,
-        Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, Secret, SecretTooShort, StoreError,
+        Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, RunPolicy, Secret, SecretTooShort, StoreError,
         StoreErrorKind, StoreVerb, WhileRunning,
     },
 };

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "json")]
 use super::settings::in_json;
@@ -7,9 +7,9 @@ use super::{
     settings::{Settings, Taken},
 };
 use crate::{
-    engine::{Adjusted, Engine, Permanent},
+    engine::{Engine, Permanent},
     store::{Store, TransactionalStore},
-    value::{Fingerprint, Policy, Refusal},
+    value::{Fingerprint, Refusal, RunPolicy},
 };
 
 /// Constructors.
@@ -18,7 +18,7 @@ impl<M> ConsumerLayer<M> {
     /// fingerprint of a message is its JSON.
     ///
     /// `name` identifies the consumer: two consumers of one message, each with its own work, need two names. The name
-    /// should not change from one deploy to the next. The policy is [`Policy::replay`].
+    /// should not change from one deploy to the next.
     ///
     /// Fields that differ from one delivery of a message to the next, such as a delivery tag or the
     /// [`Operation`](crate::Operation), must not be serialised (`#[serde(skip)]`). Collections without an order of
@@ -143,10 +143,9 @@ impl<M> ConsumerLayer<M> {
         Self {
             settings: Settings {
                 engine: Arc::new(engine),
-                policy: Policy::replay(),
-                adjusted: Adjusted::default(),
+                policy: RunPolicy::new().into(),
+                retry_after: Duration::from_secs(1),
                 attempts: None,
-                attached: false,
                 disabled: false,
                 name: name.into(),
                 key: Arc::new(move |message| key(message).into_key()),

@@ -4,8 +4,8 @@ use tower_layer::Layer;
 
 use super::{Consumer, settings::Settings};
 use crate::{
-    engine::{BackgroundTasks, Engine, Operation, Permanent},
-    value::{AfterCrash, Fingerprint, Keep, Observer, Policy, Secret, WhileRunning, nonzero},
+    engine::{Engine, Operation, Permanent},
+    value::{Fingerprint, RunPolicy},
 };
 
 /// A layer that handles each message once, however often the broker delivers it.
@@ -160,80 +160,12 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.attempts = Some(attempts))
     }
 
-    /// Sets the whole policy: all axes and times. This replaces all earlier settings of the policy, such as a lease or
-    /// a retention: call it first. If it replaces a setting that an earlier call made, a warning is emitted, but not on
-    /// a clone.
-    ///
-    /// `on_duplicate` has no effect here, and `while_running` defines only whether to wait. With [`Policy::window`] the
-    /// [fingerprint](Self::fingerprint) is not compared: every message with the same key in that time is acknowledged
-    /// and not handled. [`Keep::Everything`] keeps errors too. The other choices of `keep`, which judge an HTTP answer,
-    /// keep handled messages, and those errors that are [permanent](Self::permanent_errors). The limits are for HTTP.
-    #[track_caller]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.settings.adjusted.replace();
-        self.with(|settings| settings.policy = policy)
-    }
-
-    /// Sets whether a duplicate of a running message is refused at once or waits; see [`Policy::while_running`].
-    #[track_caller]
-    pub fn while_running(self, while_running: WhileRunning) -> Self {
-        self.adjust(|policy| policy.while_running(while_running))
-    }
-
-    /// Sets whether errors are kept too, by [`Keep::Everything`]: an error that is kept is permanent. To keep only some
-    /// errors, see [`permanent_errors`](Self::permanent_errors).
-    #[track_caller]
-    pub fn keep(self, keep: Keep) -> Self {
-        self.adjust(|policy| policy.keep(keep))
-    }
-
-    /// Sets what happens once a lease has lapsed; see [`Policy::after_crash`].
-    #[track_caller]
-    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
-        self.adjust(|policy| policy.after_crash(after_crash))
-    }
-
-    /// Sets how long a handled message is remembered; see [`Policy::retention`]. The time should be longer than the
-    /// broker may deliver the message again, and longer than anyone may requeue it by hand.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `retention` is less than a millisecond.
-    #[track_caller]
-    pub fn retention(self, retention: Duration) -> Self {
-        let policy = self.settings.policy.clone().retention(retention);
-        self.adjust(|_| policy)
-    }
-
-    /// Sets how long a running message keeps its key without a renewal; see [`Policy::lease`].
-    ///
-    /// # Panics
-    ///
-    /// Panics if `lease` is less than a millisecond.
-    #[track_caller]
-    pub fn lease(self, lease: Duration) -> Self {
-        let policy = self.settings.policy.clone().lease(lease);
-        self.adjust(|_| policy)
-    }
-
     /// Sets the delay before a requeued message should be delivered again. Default: 1 second.
     ///
     /// After a failure the delay doubles with each attempt, up to a minute. If another delivery of the message runs,
     /// the delay is at most the rest of that delivery's lease.
-    #[track_caller]
     pub fn retry_after(self, retry_after: Duration) -> Self {
-        self.adjust(|policy| policy.retry_after(retry_after))
-    }
-
-    /// Sets how long the store may take to answer. Default: 5 seconds.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `timeout` is zero.
-    #[track_caller]
-    pub fn store_timeout(self, timeout: Duration) -> Self {
-        let timeout = nonzero("store timeout", timeout);
-        self.with_engine(|engine| engine.store_timeout = timeout)
+        self.with(|settings| settings.retry_after = retry_after)
     }
 
     /// Switches the layer off: every message reaches the service, including duplicates. Default: `false`.
@@ -263,36 +195,11 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.disabled = disabled)
     }
 
-    /// Drops the work with its future, instead of finishing it. Its claim then lapses.
-    pub fn cancel_on_disconnect(self) -> Self {
-        self.with(|settings| settings.attached = true)
+    pub(super) fn apply(self, policy: RunPolicy) -> Self {
+        self.with(|settings| settings.policy.apply(policy))
     }
 
-    /// Sets the [`BackgroundTasks`] that limit, count and await work whose future was dropped. Clones of a layer share
-    /// them.
-    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
-        self.with_engine(|engine| engine.background_tasks = background_tasks)
-    }
-
-    /// Sets the secret that keys the digests of contents in the store, in logs and at other services. Default: none.
-    ///
-    /// See [`Secret`] for what it protects, and for how to replace it.
-    pub fn secret(self, secret: Secret) -> Self {
-        self.with_engine(|engine| engine.secret = Some(secret))
-    }
-
-    /// Sets the observer that receives the layer's [events](crate::Event).
-    pub fn observer(self, observer: impl Observer) -> Self {
-        self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
-    }
-
-    #[track_caller]
-    fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
-        self.settings.adjusted.note();
-        self.with(|settings| settings.policy = change(settings.policy.clone()))
-    }
-
-    fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
+    pub(super) fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
         self.with(|settings| change(Arc::make_mut(&mut settings.engine)))
     }
 

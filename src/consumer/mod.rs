@@ -14,6 +14,7 @@ mod future;
 mod key;
 mod layer;
 mod service;
+mod setters;
 mod settings;
 
 pub use self::{

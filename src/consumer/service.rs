@@ -115,7 +115,6 @@ impl<M> Settings<M> {
             key: &key,
             claim: &claim,
             policy: &self.policy,
-            attached: self.attached,
             counts: Some(&remembered),
         };
         let (settings, working, named) = (&self, &work, &key);
@@ -164,7 +163,7 @@ impl<M> Settings<M> {
                 let fate = if kept {
                     Fate::Settle(Payload::done().into_bytes())
                 } else {
-                    Fate::Release(self.policy.released_for(None))
+                    Fate::Release(self.policy.retention)
                 };
                 (Consumed::Executed(response), fate)
             }
@@ -195,19 +194,24 @@ impl<M> Settings<M> {
 
     /// Returns how long a failed attempt is remembered. After the last attempt the count starts again.
     fn remembered(&self, attempt: u32) -> Duration {
-        if self.is_last(attempt) { AT_ONCE } else { self.policy.released_for(None) }
+        if self.is_last(attempt) { AT_ONCE } else { self.policy.retention }
     }
 
     fn pause(&self, attempt: u32) -> Duration {
-        let first = self.policy.retry_after;
+        let first = self.retry_after;
         doubled(first, attempt.saturating_sub(1).min(16), LONGEST_PAUSE.max(first))
+    }
+
+    /// Returns the delay before a message is delivered again while another delivery has this much left of its lease.
+    fn delay_beside(&self, left: Duration) -> Duration {
+        self.retry_after.min(left).max(Duration::from_millis(1))
     }
 
     /// Returns the `Consumed` of a message that has no outcome. Each reason is listed: a reason that is forgotten would
     /// lose messages.
     fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
         match *why {
-            NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.policy.pause(left) },
+            NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.delay_beside(left) },
             NoOutcome::Mismatch(mismatch) => Consumed::Mismatch(mismatch),
             NoOutcome::OutcomeUnknown => Consumed::OutcomeUnknown,
             NoOutcome::NotIssued => Consumed::Rejected(why.refusal()),
@@ -215,9 +219,9 @@ impl<M> Settings<M> {
                 Consumed::Exhausted { error: None, attempts: attempt }
             }
             NoOutcome::RolledBack { attempt } => Consumed::RolledBack { attempt, retry_after: self.pause(attempt) },
-            NoOutcome::CommitUnknown => Consumed::CommitUnknown { retry_after: self.policy.retry_after },
+            NoOutcome::CommitUnknown => Consumed::CommitUnknown { retry_after: self.retry_after },
             NoOutcome::Incompatible | NoOutcome::NotNow(_) => {
-                Consumed::Unavailable { retry_after: self.policy.retry_after }
+                Consumed::Unavailable { retry_after: self.retry_after }
             }
         }
     }

@@ -1,10 +1,10 @@
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 #[cfg(feature = "json")]
 use crate::extract::fingerprint_of_value;
 use crate::{
-    engine::{Adjusted, Engine, Operation, Permanent},
-    value::{Claim, Fingerprint, KeyError, Policy, RecordKey, Refusal, is_blank},
+    engine::{Engine, Operation, Permanent},
+    value::{Claim, Fingerprint, KeyError, RecordKey, Refusal, Resolved, RunPolicy, is_blank},
 };
 
 pub(super) type Given<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
@@ -13,10 +13,9 @@ pub(super) type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
 /// The settings of a layer, and its engine.
 pub(super) struct Settings<M> {
     pub(super) engine: Arc<Engine>,
-    pub(super) policy: Policy,
-    pub(super) adjusted: Adjusted,
+    pub(super) policy: Resolved<RunPolicy>,
+    pub(super) retry_after: Duration,
     pub(super) attempts: Option<u32>,
-    pub(super) attached: bool,
     /// Whether the layer is switched off, so that nothing is protected.
     pub(super) disabled: bool,
     pub(super) name: Arc<str>,
@@ -60,9 +59,8 @@ impl<M> Clone for Settings<M> {
         Self {
             engine: self.engine.clone(),
             policy: self.policy.clone(),
-            adjusted: self.adjusted.clone(),
+            retry_after: self.retry_after,
             attempts: self.attempts,
-            attached: self.attached,
             disabled: self.disabled,
             name: self.name.clone(),
             key: self.key.clone(),
@@ -82,7 +80,7 @@ impl<M> fmt::Debug for Settings<M> {
             .field("name", &self.name)
             .field("attempts", &self.attempts)
             .field("permanent", &self.permanent)
-            .field("attached", &self.attached)
+            .field("retry_after", &self.retry_after)
             .field("disabled", &self.disabled)
             .field("message", &PhantomData::<M>)
             .finish_non_exhaustive()

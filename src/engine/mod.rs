@@ -31,7 +31,6 @@
 //! - Polling a run renews its lease. There is no task for it: a handler that blocks its thread stops the heartbeat, and
 //!   that is reported (`Event::Stalled`).
 
-mod adjusted;
 mod admit;
 mod background;
 mod bounded;
@@ -57,7 +56,6 @@ use crate::{
 };
 
 pub(crate) use self::{
-    adjusted::Adjusted,
     admit::{Admission, Ask},
     background::Party,
     finish::{Ending, How},
@@ -81,6 +79,8 @@ pub(crate) struct Engine {
     pub(crate) transactions: Option<Arc<dyn TransactionalStore>>,
     /// How long a call to the store may take, and how long a run tries to record its end while a client waits.
     pub(crate) store_timeout: Duration,
+    /// Work is dropped with its caller.
+    pub(crate) cancel_on_disconnect: bool,
     /// The runs whose clients have left. Layers may share it.
     pub(crate) background_tasks: BackgroundTasks,
     /// Bounds the memory for the bodies of duplicates that wait.
@@ -110,6 +110,7 @@ impl Engine {
             store,
             transactions,
             store_timeout: Duration::from_secs(5),
+            cancel_on_disconnect: false,
             background_tasks: BackgroundTasks::new(),
             waiting: WaitingBodies::new(WaitingBodies::LIMIT),
             waiters: Arc::default(),
@@ -123,6 +124,7 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
             .field("store_timeout", &self.store_timeout)
+            .field("cancel_on_disconnect", &self.cancel_on_disconnect)
             .field("background tasks", &self.background_tasks)
             .field("transactional", &self.transactions.is_some())
             .finish_non_exhaustive()

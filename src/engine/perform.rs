@@ -11,15 +11,14 @@ use bytes::Bytes;
 use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, RunContext, Stage, Work, bounded::bounded};
 use crate::{
     store::{FailedAttempt, Granted},
-    value::{Claim, Event, Mismatch, Payload, Policy, Record, RecordKey, Refusal, Retain, State, StoreVerb},
+    value::{Claim, Event, Mismatch, Payload, Record, RecordKey, Refusal, Retain, RunSettings, State, StoreVerb},
 };
 
 /// An operation that is not an HTTP request: a message, a function, a case of reconciliation.
 pub(crate) struct Execution<'a> {
     pub(crate) key: &'a RecordKey,
     pub(crate) claim: &'a Claim,
-    pub(crate) policy: &'a Policy,
-    pub(crate) attached: bool,
+    pub(crate) policy: &'a RunSettings,
     /// Returns for how long an attempt is counted whose transaction was rolled back. Without it such attempts are not
     /// counted.
     pub(crate) counts: Option<&'a (dyn Fn(u32) -> Duration + Sync)>,
@@ -116,7 +115,7 @@ impl Engine {
     where
         F: Future<Output = (T, Fate)>,
     {
-        let stage = if errand.attached { Stage::Attached } else { Stage::Claimed };
+        let stage = if self.cancel_on_disconnect { Stage::Attached } else { Stage::Claimed };
         // The address of its engine identifies a layer.
         let party = errand.key.scope().map_or(Party::Layer(std::ptr::from_ref(self).addr()), |_| Party::Scope);
         let ask = Ask {
@@ -125,7 +124,7 @@ impl Engine {
             claim: errand.claim,
             stage,
             party: &party,
-            patience: errand.policy.patience(),
+            patience: errand.policy.wait,
             body: 0,
         };
         match self.admit(ask).await {
@@ -172,7 +171,7 @@ impl Run<'_> {
             // Without its caller the work has lost its task-locals, which may be why it panicked.
             Err(panic) if work.is_detached() && !policy.keeps_panics() => resume_unwind(panic),
             Err(panic) if policy.keeps_panics() => (Err(panic), Fate::Fail),
-            Err(panic) => (Err(panic), Fate::Release(policy.released_for(None))),
+            Err(panic) => (Err(panic), Fate::Release(policy.retention)),
         };
         let (how, failed) = self.end_of(errand, fate);
         let ending = self.finish(how).await;

@@ -157,7 +157,7 @@ impl Exchange {
         };
         let retention = match wishes.retain {
             Some(Retain::For(retention)) => retention,
-            None if by_policy() => self.policy.retention,
+            None if by_policy() => self.policy.run.retention,
             Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return Fate::Undo,
             Some(Retain::No) | None => return Fate::Release(Some(parts.status)),
         };
@@ -241,7 +241,7 @@ impl Exchange {
             also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
             ..self.headers.clone()
         };
-        let retention = self.kept_for(self.policy.retention, Some(token));
+        let retention = self.kept_for(self.policy.run.retention, Some(token));
         let payload = codec::encode(parts.status, &parts.headers, body, &headers, Times::now(Some(retention)));
         // As long as nothing is recorded, the token that came is the one that is good.
         match own {

@@ -200,11 +200,11 @@ impl Exchange {
             self.advise(parts, &key, caller, seen);
         }
         let memory = self.memory(token.as_deref()).unwrap_or_default();
-        let mut claim = Claim::new(self.policy.lease, self.policy.horizon().max(memory));
+        let mut claim = Claim::new(self.policy.run.lease, self.policy.run.horizon().max(memory));
         claim.fingerprint = fingerprint;
         claim.caller = caller;
         claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.stored());
-        claim.at_most_once = self.policy.is_at_most_once();
+        claim.at_most_once = self.policy.run.is_at_most_once();
         if self.keep_request {
             claim.note = body.clone();
         }
@@ -218,7 +218,7 @@ impl Exchange {
 
     /// Returns the fingerprint of the request. In a window by a field the key alone decides.
     fn fingerprint_of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
-        if self.policy.any_content && !self.is_content() {
+        if self.policy.run.any_content && !self.is_content() {
             return Ok(Fingerprint::OFF);
         }
         self.fingerprint.of(parts, body)
@@ -286,10 +286,10 @@ impl Exchange {
 
     /// Returns the outcome for a request without a key: a refusal, or no protection.
     fn missing<T>(&self) -> Result<Option<T>, Refusal> {
-        match (&self.tokens, self.key_required) {
+        match (&self.tokens, self.key_optional) {
             (Some(_), _) => Err(Refusal::TokenMissing),
-            (None, true) => Err(Refusal::KeyMissing),
-            (None, false) => Ok(None),
+            (None, false) => Err(Refusal::KeyMissing),
+            (None, true) => Ok(None),
         }
     }
 

@@ -60,7 +60,7 @@ impl Exchange {
             let ClaimRequest { key, token, .. } = asked;
             let head = self.looks_back().then(|| Box::new(parts.clone()));
             let asking = Asking { asked, head: head.as_deref() };
-            let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.retention);
+            let operation = Operation::new(work.clone(), key.clone(), run.started(), self.policy.run.retention);
             parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
             let issued = self.insert_issuer(parts, token.as_deref());
             let handling = async {
@@ -108,7 +108,7 @@ impl Exchange {
             Ok(Ok((response, fate))) => (Ok(Ok(response)), fate),
             Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure(asking)),
             // Without its client the work has lost its task-locals, which may be why it panicked.
-            Err(panic) if work.is_detached() && !self.policy.keeps_panics() => resume_unwind(panic),
+            Err(panic) if work.is_detached() && !self.policy.run.keeps_panics() => resume_unwind(panic),
             Err(panic) => (Err(panic), self.fate_of_failure(asking)),
         }
     }
@@ -119,7 +119,7 @@ impl Exchange {
             Fate::Settle(payload, retention) => run.settlement(payload, retention),
             Fate::Replace(payload, retention, _) => run.settlement(Some(payload), retention),
             Fate::Release(answer) => run.release(self.kept_for(self.policy.released_for(answer), token)),
-            Fate::Undo => run.undo(self.kept_for(self.policy.retention, token)),
+            Fate::Undo => run.undo(self.kept_for(self.policy.run.retention, token)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Exchange {
     /// Whether a run is recorded that failed without an answer. What a transaction has done is rolled back with its
     /// claim, whatever the policy keeps.
     fn keeps_failures(&self) -> bool {
-        self.policy.keeps_panics() && self.engine.transactions.is_none()
+        self.policy.run.keeps_panics() && self.engine.transactions.is_none()
     }
 
     /// What becomes of the record if the handler gave no answer.
@@ -143,7 +143,7 @@ impl Exchange {
         if !self.keeps_failures() {
             return Fate::Release(None);
         }
-        let retention = self.kept_for(self.policy.retention, asked.token.as_deref());
+        let retention = self.kept_for(self.policy.run.retention, asked.token.as_deref());
         Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::HandlerFailed, retention)), retention)
     }
 }

@@ -78,7 +78,7 @@ use crate::{
     },
     problem,
     token::TokenRule,
-    value::Policy,
+    value::{Policy, Resolved},
 };
 
 use self::{
@@ -108,15 +108,15 @@ pub(crate) struct Exchange {
     /// The store, the observer and the bounds, shared by all requests of the layer.
     pub(crate) engine: Arc<Engine>,
     /// What happens to duplicates, what is kept, limits and times.
-    pub(crate) policy: Policy,
+    pub(crate) policy: Resolved<Policy>,
     /// The protected methods. With `GET` the list has `HEAD` too, for its warning only.
     pub(crate) methods: Vec<Method>,
     /// A fixed name for the route, in place of the matched path.
     pub(crate) route: Option<Arc<str>>,
     /// Where the key comes from.
     pub(crate) key: KeyExtractor,
-    /// Without it, a request that has no key is not protected; with it, such a request is refused.
-    pub(crate) key_required: bool,
+    /// A request that has no key is not protected, instead of being refused.
+    pub(crate) key_optional: bool,
     /// Whose key it is.
     pub(crate) scoping: Scoping,
     /// What counts as the same request.
@@ -142,8 +142,6 @@ pub(crate) struct Exchange {
     pub(crate) render: Option<Arc<Render>>,
     /// Which store errors let a request through unprotected.
     pub(crate) fail_open: FailOpen,
-    /// Work is dropped with its client (`cancel_on_disconnect`).
-    pub(crate) attached: bool,
     /// How long a request body may stand still.
     pub(crate) body_timeout: Duration,
     /// Nothing is protected.
@@ -176,11 +174,11 @@ impl Exchange {
     pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine: Arc::new(engine),
-            policy: Policy::default(),
+            policy: Policy::new().into(),
             methods: vec![Method::POST, Method::PATCH],
             route: None,
             key: key::header("Idempotency-Key"),
-            key_required: true,
+            key_optional: false,
             scoping: Scoping::Credentials(Credentials::default()),
             fingerprint: fingerprint::bytes(),
             headers: HeaderPolicy::default(),
@@ -194,7 +192,6 @@ impl Exchange {
             verify: None,
             render: None,
             fail_open: FailOpen::Never,
-            attached: false,
             body_timeout: Duration::from_secs(60),
             disabled: false,
             exceptions: Exceptions::default(),
@@ -237,12 +234,11 @@ impl fmt::Debug for Exchange {
             .field("methods", &self.methods)
             .field("route", &self.route)
             .field("key", &self.key)
-            .field("key_required", &self.key_required)
+            .field("key_optional", &self.key_optional)
             .field("scoping", &self.scoping)
             .field("fingerprint", &self.fingerprint)
             .field("replay_header", &self.replay_header)
             .field("fail_open", &self.fail_open)
-            .field("attached", &self.attached)
             .field("body_timeout", &self.body_timeout)
             .field("disabled", &self.disabled)
             .field("exceptions", &self.exceptions)

@@ -143,8 +143,8 @@ impl Exchange {
                 let answer = Box::pin(self.renew(parts, asked)).await;
                 return Box::pin(Self::answered(answer, body, sends)).await;
             }
-            let stage = if self.attached { Stage::Attached } else { Stage::Claimed };
-            let patience = self.policy.patience();
+            let stage = if self.engine.cancel_on_disconnect { Stage::Attached } else { Stage::Claimed };
+            let patience = self.policy.run.wait;
             let ask = Ask { work, key, claim, stage, party: &asked.party, patience, body: body.held() };
             let answer = match self.engine.admit(ask).await {
                 Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,

@@ -6,6 +6,7 @@
 #[cfg(feature = "axum")]
 pub(crate) mod extractors;
 mod idempotency;
+mod setters;
 mod token;
 
 pub use self::{

@@ -8,7 +8,7 @@ use crate::{
     RecordKey,
     engine::{CatchUnwind, Execution, ExecutionOutcome, Fate, NoOutcome, Work},
     store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
-    value::{Digest, hex},
+    value::{Digest, RunSettings, hex},
 };
 
 /// Where the claims of reconcilers are kept, beside the records that they are about.
@@ -70,9 +70,9 @@ impl Worker {
     /// The case stays claimed for as long as that takes. A case that is left stays settled for as long as it is to be
     /// left alone, whichever process asks.
     pub(super) async fn alone(&self, case: RecordKey, working: impl Future<Output = Ended>) -> Ended {
-        let policy = self.policy.clone().retention(self.pause(&case));
+        let policy = RunSettings { retention: self.pause(&case), ..*self.policy };
         let claim = Claim::new(policy.lease, policy.horizon());
-        let errand = Execution { key: &case, claim: &claim, policy: &policy, attached: true, counts: None };
+        let errand = Execution { key: &case, claim: &claim, policy: &policy, counts: None };
         let job = |_| async move {
             let ended = working.await;
             let fate = match ended {

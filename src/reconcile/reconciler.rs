@@ -18,11 +18,11 @@ use super::{
     Abandoned, Resolution, SweepReport,
     case::{Ended, claim_key, is_own},
 };
-use crate::value::nonzero;
 use crate::{
-    Policy, RecordKey, Secret, StoreError, StoreErrorKind,
+    RecordKey, RunPolicy, Secret, StoreError, StoreErrorKind,
     engine::Engine,
     store::{Filter, Record, StoreAdmin},
+    value::{Resolved, nonzero},
 };
 
 /// How many records are asked of the store at a time.
@@ -95,7 +95,7 @@ pub(super) struct Worker {
     pub(super) engine: Engine,
     pub(super) application: Arc<dyn Fn(Abandoned) -> ClaimRequest + Send + Sync>,
     /// Of the claims of cases.
-    pub(super) policy: Policy,
+    pub(super) policy: Resolved<RunPolicy>,
     /// Of the records that are settled.
     pub(super) retention: Duration,
     backoff: (Duration, Duration),
@@ -119,7 +119,7 @@ impl Reconciler {
                 engine: Engine::new(operator.clone()),
                 operator,
                 application: Arc::new(move |abandoned| Box::pin(application(abandoned))),
-                policy: Policy::default(),
+                policy: RunPolicy::new().into(),
                 retention: minutes(24 * 60),
                 backoff: (minutes(1), minutes(60)),
                 left: Arc::default(),
@@ -189,7 +189,7 @@ impl Reconciler {
     /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.desk.policy = self.desk.policy.lease(lease);
+        self.desk.policy.apply(RunPolicy::new().lease(lease));
         self
     }
 

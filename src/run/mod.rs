@@ -9,6 +9,7 @@
 mod error;
 mod future;
 mod once;
+mod setters;
 mod work;
 
 pub use self::{error::RunError, future::RunFuture, once::Once};

@@ -1,15 +1,15 @@
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{RunError, RunFuture, work};
+use super::{
+    RunError, RunFuture,
+    work::{self, Rules},
+};
 use crate::{
-    engine::{Adjusted, BackgroundTasks, Engine, Execution, Operation, Permanent, Task, Work},
+    engine::{Engine, Execution, Operation, Permanent, Task, Work},
     store::{Store, TransactionalStore},
-    value::{
-        AfterCrash, Claim, Fingerprint, Keep, Observer, OnDuplicate, Policy, RecordKey, Refusal, Secret, WhileRunning,
-        is_blank, nonzero,
-    },
+    value::{Claim, Fingerprint, RecordKey, Refusal, Resolved, RunPolicy, is_blank},
 };
 
 /// A runner of functions that run once for a key. Duplicates receive the value of the first run.
@@ -70,17 +70,17 @@ use crate::{
 #[must_use = "it does nothing until something is run"]
 pub struct Once {
     engine: Arc<Engine>,
-    policy: Policy,
-    adjusted: Adjusted,
+    policy: Resolved<RunPolicy>,
     name: Arc<str>,
     scope: Option<Arc<str>>,
     fingerprint: Fingerprint,
     permanent: Permanent,
-    attached: bool,
+    reject_duplicates: Option<bool>,
+    value_limit: usize,
 }
 
 impl Once {
-    /// Creates a runner whose records are in `store`. The policy is [`Policy::replay`].
+    /// Creates a runner whose records are in `store`.
     ///
     /// `name` identifies what is run: the same key under another name is another operation.
     pub fn new(store: impl Store, name: impl Into<Arc<str>>) -> Self {
@@ -97,13 +97,13 @@ impl Once {
     fn on(engine: Engine, name: impl Into<Arc<str>>) -> Self {
         Self {
             engine: Arc::new(engine),
-            policy: Policy::replay(),
-            adjusted: Adjusted::default(),
+            policy: RunPolicy::new().into(),
             name: name.into(),
             scope: None,
             fingerprint: Fingerprint::OFF,
             permanent: Permanent::default(),
-            attached: false,
+            reject_duplicates: None,
+            value_limit: 2 * 1024 * 1024,
         }
     }
 
@@ -119,23 +119,6 @@ impl Once {
         Self { fingerprint, ..self }
     }
 
-    /// Sets the whole policy: all axes, times and limits. This replaces all earlier settings of the policy, such as a
-    /// lease or a retention: call it first. If it replaces a setting that an earlier call made, a warning is emitted,
-    /// but not on a clone.
-    ///
-    /// Answers of your own ([`OnDuplicate::Respond`](crate::OnDuplicate), [`WhileRunning::Respond`], and
-    /// [`WhileRunning::WaitThenRespond`], which still waits) are for HTTP, and so is
-    /// [`OnDuplicate::PassThrough`](crate::OnDuplicate). Here they refuse, with `duplicate-request` or
-    /// `request-in-progress`. With [`Policy::window`] the [fingerprint](Self::fingerprint) is not compared. Of
-    /// [`Keep`](crate::Keep), `Everything` keeps errors too. The other choices, which judge an HTTP answer, keep
-    /// values, and those errors that are [permanent](Self::permanent_errors). The response limit applies to the value's
-    /// JSON.
-    #[track_caller]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.adjusted.replace();
-        Self { policy, ..self }
-    }
-
     /// Sets which errors no other try can change: such an error is recorded, the function never runs again, and
     /// duplicates are refused with `handler-failed`.
     ///
@@ -146,90 +129,19 @@ impl Once {
         Self { permanent: Permanent::when(is_permanent), ..self }
     }
 
-    /// Sets how a duplicate of an ended run is answered: with the first one's value, or with `duplicate-request`; see
-    /// [`policy`](Self::policy). A kept failure is `handler-failed` in any case.
-    #[track_caller]
-    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
-        self.adjust(|policy| policy.on_duplicate(on_duplicate))
-    }
-
-    /// Sets whether a duplicate of a running function is refused at once or waits; see [`Policy::while_running`].
-    #[track_caller]
-    pub fn while_running(self, while_running: WhileRunning) -> Self {
-        self.adjust(|policy| policy.while_running(while_running))
-    }
-
-    /// Sets whether errors are kept too; see [`policy`](Self::policy).
-    #[track_caller]
-    pub fn keep(self, keep: Keep) -> Self {
-        self.adjust(|policy| policy.keep(keep))
-    }
-
-    /// Sets what happens once a lease has lapsed; see [`Policy::after_crash`].
-    #[track_caller]
-    pub fn after_crash(self, after_crash: AfterCrash) -> Self {
-        self.adjust(|policy| policy.after_crash(after_crash))
-    }
-
-    /// Sets how long a value's JSON may be, in bytes, for the value to be kept; see [`Policy::response_limit`].
-    #[track_caller]
-    pub fn response_limit(self, bytes: usize) -> Self {
-        self.adjust(|policy| policy.response_limit(bytes))
-    }
-
-    /// Sets how long a value answers duplicates; see [`Policy::retention`].
+    /// Sets whether a duplicate of an ended run is refused (`duplicate-request`), instead of receiving the first one's
+    /// value. Default: `false`; in a [window](RunPolicy::window) `true`.
     ///
-    /// # Panics
-    ///
-    /// Panics if `retention` is less than a millisecond.
-    #[track_caller]
-    pub fn retention(self, retention: Duration) -> Self {
-        let policy = self.policy.clone().retention(retention);
-        self.adjust(|_| policy)
+    /// A duplicate of a kept failure is refused with `handler-failed` in any case.
+    pub fn reject_duplicates(self, reject: bool) -> Self {
+        Self { reject_duplicates: Some(reject), ..self }
     }
 
-    /// Sets how long a running function keeps its key without a renewal; see [`Policy::lease`].
+    /// Sets how long a value's JSON may be, in bytes, for the value to be kept. Default: 2 MiB.
     ///
-    /// # Panics
-    ///
-    /// Panics if `lease` is less than a millisecond.
-    #[track_caller]
-    pub fn lease(self, lease: Duration) -> Self {
-        let policy = self.policy.clone().lease(lease);
-        self.adjust(|_| policy)
-    }
-
-    /// Sets how long the store may take to answer. Default: 5 seconds.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `timeout` is zero.
-    #[track_caller]
-    pub fn store_timeout(self, timeout: Duration) -> Self {
-        let timeout = nonzero("store timeout", timeout);
-        self.with_engine(|engine| engine.store_timeout = timeout)
-    }
-
-    /// Drops the work with its future, instead of finishing it. Its claim then lapses.
-    pub fn cancel_on_disconnect(self) -> Self {
-        Self { attached: true, ..self }
-    }
-
-    /// Sets the [`BackgroundTasks`] that limit, count and await work whose future was dropped. Clones share them.
-    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
-        self.with_engine(|engine| engine.background_tasks = background_tasks)
-    }
-
-    /// Sets the secret that keys the digests of contents in the store, in logs and at other services. Default: none.
-    ///
-    /// See [`Secret`] for what it protects, and for how to replace it.
-    pub fn secret(self, secret: Secret) -> Self {
-        self.with_engine(|engine| engine.secret = Some(secret))
-    }
-
-    /// Sets the observer that receives the [events](crate::Event) of the runs.
-    pub fn observer(self, observer: impl Observer) -> Self {
-        self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
+    /// A longer value is returned to its caller, and duplicates are refused with `response-not-retained`.
+    pub fn value_limit(self, bytes: usize) -> Self {
+        Self { value_limit: bytes, ..self }
     }
 
     /// Runs `function`, unless a function has run under this key before: then the value comes from the store.
@@ -240,7 +152,7 @@ impl Once {
     /// returned as a value: `Ok(Err(declined))` is kept and replayed.
     ///
     /// A value that cannot be written as JSON without a loss (a number that is not finite), or that is longer than
-    /// [`Policy::response_limit`], is returned to this caller, and duplicates receive `response-not-retained`. A
+    /// [`value_limit`](Self::value_limit), is returned to this caller, and duplicates receive `response-not-retained`. A
     /// duplicate also receives `response-not-retained` if its type cannot be read from the kept value.
     ///
     /// # Errors
@@ -269,15 +181,20 @@ impl Once {
         if let Some(secret) = &self.engine.secret {
             claim = claim.sealed_with(secret);
         }
-        let (engine, policy) = (self.engine.clone(), self.policy.clone());
-        let (attached, permanent) = (self.attached, self.permanent.clone());
+        let (engine, policy) = (self.engine.clone(), *self.policy);
+        let rules = Rules {
+            permanent: self.permanent.clone(),
+            // In a window the content is not compared, so the value may be that of something else.
+            reject_duplicates: self.reject_duplicates.unwrap_or(policy.any_content),
+            value_limit: self.value_limit,
+        };
         let work = Arc::new(Work::new());
         let working = work.clone();
         let running = async move {
             match key {
                 Ok(key) => {
-                    let errand = Execution { key: &key, claim: &claim, policy: &policy, attached, counts: None };
-                    work::run(&engine, &working, errand, &permanent, function).await
+                    let errand = Execution { key: &key, claim: &claim, policy: &policy, counts: None };
+                    work::run(&engine, &working, errand, &rules, function).await
                 }
                 Err(refusal) => Err(RunError::Refused(refusal)),
             }
@@ -285,14 +202,12 @@ impl Once {
         RunFuture::new(Task::new(self.engine.clone(), work, running))
     }
 
-    #[track_caller]
-    fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
-        self.adjusted.note();
-        let policy = change(self.policy.clone());
-        Self { policy, ..self }
+    pub(super) fn apply(mut self, policy: RunPolicy) -> Self {
+        self.policy.apply(policy);
+        self
     }
 
-    fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {
+    pub(super) fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {
         change(Arc::make_mut(&mut self.engine));
         self
     }

@@ -6,14 +6,22 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::RunError;
 use crate::{
     engine::{Engine, Execution, ExecutionOutcome, Fate, Operation, Permanent, Work},
-    value::{Event, OnDuplicate, Payload, Policy, Refusal, is_failure, json_of},
+    value::{Event, Payload, Refusal, RunSettings, is_failure, json_of},
 };
+
+/// What is a function's own: the rest is in the policy.
+pub(super) struct Rules {
+    pub(super) permanent: Permanent,
+    pub(super) reject_duplicates: bool,
+    /// How long the JSON of a kept value may be.
+    pub(super) value_limit: usize,
+}
 
 pub(super) async fn run<T, E, F>(
     engine: &Engine,
     work: &Arc<Work>,
     errand: Execution<'_>,
-    permanent: &Permanent,
+    rules: &Rules,
     function: impl FnOnce(Operation) -> F,
 ) -> Result<T, RunError<E>>
 where
@@ -24,7 +32,7 @@ where
     let (key, policy) = (errand.key, errand.policy);
     let job = |started| async move {
         let outcome = function(Operation::new(work.clone(), key.clone(), started, policy.retention)).await;
-        let fate = fate(policy, work, permanent, &outcome);
+        let fate = fate(policy, work, rules, &outcome);
         (outcome, fate)
     };
     let refusal = match engine.perform(work, errand, job).await {
@@ -32,29 +40,32 @@ where
         ExecutionOutcome::NoOutcome(why) => why.refusal(),
         // Whatever the policy is, a duplicate of a failure must not receive a success.
         ExecutionOutcome::Settled(payload) if is_failure(payload.as_ref()) => Refusal::HandlerFailed,
-        ExecutionOutcome::Settled(payload) if matches!(policy.on_duplicate, OnDuplicate::Replay) => {
-            match value(payload.as_ref()) {
-                Ok(value) => {
-                    engine.report(&Event::Replayed { key });
-                    return Ok(value);
-                }
-                Err(refusal) => refusal,
+        ExecutionOutcome::Settled(_) if rules.reject_duplicates => Refusal::DuplicateRequest,
+        ExecutionOutcome::Settled(payload) => match value(payload.as_ref()) {
+            Ok(value) => {
+                engine.report(&Event::Replayed { key });
+                return Ok(value);
             }
-        }
-        ExecutionOutcome::Settled(_) => Refusal::DuplicateRequest,
+            Err(refusal) => refusal,
+        },
     };
     engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
     Err(RunError::Refused(refusal))
 }
 
-fn fate<T: Serialize, E: 'static>(policy: &Policy, work: &Work, permanent: &Permanent, outcome: &Result<T, E>) -> Fate {
-    let is_final = outcome.as_ref().map_or_else(|error| permanent.is(error), |_| true);
+fn fate<T: Serialize, E: 'static>(
+    policy: &RunSettings,
+    work: &Work,
+    rules: &Rules,
+    outcome: &Result<T, E>,
+) -> Fate {
+    let is_final = outcome.as_ref().map_or_else(|error| rules.permanent.is(error), |_| true);
     if !policy.keeps_outcome(work.wishes(), is_final) {
-        return Fate::Release(policy.released_for(None));
+        return Fate::Release(policy.retention);
     }
     let Ok(value) = outcome else { return Fate::Fail };
     let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
-    let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= policy.response_limit);
+    let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= rules.value_limit);
     Fate::Settle(payload.filter(fits))
 }
 

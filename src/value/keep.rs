@@ -7,9 +7,20 @@ use http::{HeaderMap, StatusCode};
 /// An answer that is not kept releases the key: the next try runs, as the next attempt. An answer of 401, 407 or 429
 /// states that nothing began, and [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt instead.
 #[derive(Clone)]
-#[non_exhaustive]
-pub enum Keep {
-    /// 2xx and 3xx.
+pub struct Keep(Rule);
+
+#[derive(Clone)]
+enum Rule {
+    Success,
+    Final,
+    Everything,
+    EverythingBut(Arc<[StatusCode]>),
+    Nothing,
+    When(Arc<dyn Fn(&Answer<'_>) -> bool + Send + Sync>),
+}
+
+impl Keep {
+    /// Keeps 2xx and 3xx.
     ///
     /// A redirection to a login page counts as success too, and would spend a form's token. For forms behind a login,
     /// keep less:
@@ -24,19 +35,17 @@ pub enum Keep {
     /// });
     /// # drop(but_no_login);
     /// ```
-    Success,
-    /// 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423, 424,
-    /// 425, 426, 428, 429 and 431.
-    Final,
-    /// Every answer, and panics.
-    Everything,
-    /// Every answer, and panics, but for these statuses: see [`everything_but`](Self::everything_but).
-    EverythingBut(Arc<[StatusCode]>),
-    /// Answers for which the closure returns `true`.
-    When(Arc<dyn Fn(&Answer<'_>) -> bool + Send + Sync>),
-}
+    pub const SUCCESS: Self = Self(Rule::Success);
 
-impl Keep {
+    /// Keeps 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423,
+    /// 424, 425, 426, 428, 429 and 431.
+    pub const FINAL: Self = Self(Rule::Final);
+
+    /// Keeps every answer, and panics.
+    pub const EVERYTHING: Self = Self(Rule::Everything);
+
+    pub(super) const NOTHING: Self = Self(Rule::Nothing);
+
     /// Keeps the answers for which `keep` returns `true`. If `keep` panics, the request counts as one whose handler
     /// panicked.
     ///
@@ -47,7 +56,7 @@ impl Keep {
     /// # drop(policy);
     /// ```
     pub fn when(keep: impl Fn(&Answer<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Self::When(Arc::new(keep))
+        Self(Rule::When(Arc::new(keep)))
     }
 
     /// Keeps every answer, and panics, except for the statuses that state that nothing was run.
@@ -62,30 +71,37 @@ impl Keep {
     /// # drop(policy);
     /// ```
     pub fn everything_but(statuses: impl IntoIterator<Item = StatusCode>) -> Self {
-        Self::EverythingBut(statuses.into_iter().collect())
+        Self(Rule::EverythingBut(statuses.into_iter().collect()))
     }
 
     pub(crate) fn keeps(&self, answer: &Answer<'_>) -> bool {
         let status = answer.status();
         let success = status.is_success() || status.is_redirection();
-        match self {
-            Self::Success => success,
-            Self::Final => success || (status.is_client_error() && !is_passing(status)),
-            Self::Everything => true,
-            Self::EverythingBut(statuses) => !statuses.contains(&status),
-            Self::When(keep) => keep(answer),
+        match &self.0 {
+            Rule::Success => success,
+            Rule::Final => success || (status.is_client_error() && !is_passing(status)),
+            Rule::Everything => true,
+            Rule::EverythingBut(statuses) => !statuses.contains(&status),
+            Rule::Nothing => false,
+            Rule::When(keep) => keep(answer),
         }
+    }
+
+    /// Returns whether failures are kept by default, panics too.
+    pub(crate) fn is_of_failures(&self) -> bool {
+        matches!(self.0, Rule::Everything | Rule::EverythingBut(_))
     }
 }
 
 impl fmt::Debug for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Success => "Success",
-            Self::Final => "Final",
-            Self::Everything => "Everything",
-            Self::EverythingBut(_) => "EverythingBut(..)",
-            Self::When(_) => "When(..)",
+        f.write_str(match &self.0 {
+            Rule::Success => "SUCCESS",
+            Rule::Final => "FINAL",
+            Rule::Everything => "EVERYTHING",
+            Rule::EverythingBut(_) => "everything_but(..)",
+            Rule::Nothing => "NOTHING",
+            Rule::When(_) => "when(..)",
         })
     }
 }
@@ -148,13 +164,13 @@ mod tests {
     #[test]
     fn what_is_kept_by_status() {
         for status in [200, 201, 204, 303] {
-            assert!(keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
+            assert!(keeps(&Keep::SUCCESS, status) && keeps(&Keep::FINAL, status), "{status}");
         }
         for status in [400, 402, 404, 405, 409, 410, 422, 451] {
-            assert!(!keeps(&Keep::Success, status) && keeps(&Keep::Final, status), "{status}");
+            assert!(!keeps(&Keep::SUCCESS, status) && keeps(&Keep::FINAL, status), "{status}");
         }
         for status in [401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 503] {
-            assert!(!keeps(&Keep::Final, status) && keeps(&Keep::Everything, status), "{status}");
+            assert!(!keeps(&Keep::FINAL, status) && keeps(&Keep::EVERYTHING, status), "{status}");
         }
         assert!(keeps(&Keep::when(|answer| answer.status() == 418), 418));
         let but = Keep::everything_but([StatusCode::NOT_FOUND]);

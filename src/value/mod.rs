@@ -39,7 +39,7 @@ pub use self::{
     fingerprint::{Fingerprint, FingerprintBuilder},
     keep::{Answer, Keep},
     key::{RecordKey, Secret, SecretNumber, SecretTooShort},
-    policy::{AfterCrash, OnDuplicate, Policy, WhileRunning},
+    policy::{AfterCrash, OnDuplicate, Policy, RunPolicy, WhileRunning},
     record::{
         Binding, Caller, Claim, Claimant, Entry, Filter, Issue, Origin, Payload, Record, Release, Settlement, State,
         TraceContext,
@@ -54,7 +54,7 @@ pub(crate) use self::{
     keep::is_undone,
     key::{CompactDigest, Digest, check_key, check_name, child_key, hex, is_blank, labelled_digest},
     nonzero::nonzero,
-    policy::{HandlerDirectives, Retain},
+    policy::{HandlerDirectives, HttpSettings, Resolved, Retain, RunSettings},
     record::is_failure,
     rules::{Behalf, Ending, Hold},
     time::{Backoff, doubled, millis},

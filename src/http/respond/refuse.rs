@@ -125,9 +125,9 @@ impl Exchange {
     /// If the content is the key, the retention is a window, and the same content is welcome again after it.
     fn reject<R: Body>(&self, head: &Parts, key: &RecordKey, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
         let mut response = self.refuse(head, Some(key), &Refusal::DuplicateRequest);
-        if self.is_content() || self.policy.any_content {
+        if self.is_content() || self.policy.run.any_content {
             let expires = payload.and_then(codec::decode).and_then(|kept| kept.expires);
-            problem::retry_after(response.headers_mut(), left_until(expires, self.policy.retention));
+            problem::retry_after(response.headers_mut(), left_until(expires, self.policy.run.retention));
         }
         response
     }

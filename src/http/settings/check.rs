@@ -28,7 +28,7 @@ impl Exchange {
              outside, let the extractor leave its value in the request's extensions, and take `scope::extension`"
         );
         assert!(
-            !(self.fail_open != FailOpen::Never && self.policy.is_at_most_once()),
+            !(self.fail_open != FailOpen::Never && self.policy.run.is_at_most_once()),
             "a layer cannot run at most once (`after_crash(AfterCrash::Never)`) and let requests through unprotected \
              (`fail_open()`)"
         );
@@ -68,7 +68,7 @@ impl Exchange {
             self.key
         );
         assert!(
-            self.fingerprint.is_off() || self.policy.any_content,
+            self.fingerprint.is_off() || self.policy.run.any_content,
             "`stream_body()` does not read the body, and {:?} may depend on it: add `.fingerprint(fingerprint::off())`, or \
              leave `stream_body()` out",
             self.fingerprint

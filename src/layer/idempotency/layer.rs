@@ -1,18 +1,17 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use http::{HeaderName, Method};
 use tower_layer::Layer;
 
 use crate::{
-    engine::{Adjusted, BackgroundTasks, Engine, WaitingBodies},
+    engine::Engine,
     extract::{
         Credential, Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor,
         scope::IntoScopeExtractor,
     },
-    http::{Exchange, FailOpen, Idempotency, Scoping, assert_replayable},
+    http::{Exchange, FailOpen, Idempotency, Scoping},
     layer::Preset,
     store::{Store, TransactionalStore},
-    value::{Observer, Policy, Secret, nonzero},
+    value::Policy,
 };
 
 /// A layer that makes the operations behind it safe to repeat.
@@ -74,15 +73,14 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct IdempotencyLayer {
-    pub(super) exchange: Arc<Exchange>,
-    pub(super) adjusted: Adjusted,
+    exchange: Arc<Exchange>,
 }
 
 impl IdempotencyLayer {
     /// Creates a layer that keeps its records in `store`: with [`Policy::replay`], and everything else as described
     /// above.
     pub fn new(store: impl Store) -> Self {
-        Self::of(Arc::new(Exchange::new(Engine::new(store))))
+        Self { exchange: Arc::new(Exchange::new(Engine::new(store))) }
     }
 
     /// Creates a layer that opens a transaction in the database of `store`. The handler works in the same transaction:
@@ -96,11 +94,7 @@ impl IdempotencyLayer {
         doc = "[transactions]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/transactions/index.html"
     )]
     pub fn transactional(store: impl TransactionalStore) -> Self {
-        Self::of(Arc::new(Exchange::new(Engine::transactional(store))))
-    }
-
-    fn of(exchange: Arc<Exchange>) -> Self {
-        Self { exchange, adjusted: Adjusted::default() }
+        Self { exchange: Arc::new(Exchange::new(Engine::transactional(store))) }
     }
 
     /// Applies a preset: everything that a platform or a convention asks for, in one call. Later calls adjust it.
@@ -115,8 +109,8 @@ impl IdempotencyLayer {
     }
 
     /// Lets a request without a key through unprotected, instead of refusing it.
-    pub fn optional(self) -> Self {
-        self.with(|exchange| exchange.key_required = false)
+    pub fn key_optional(self) -> Self {
+        self.with(|exchange| exchange.key_optional = true)
     }
 
     /// Sets whom a key belongs to: a user, a tenant, a merchant, and everything else that the answer depends on, such
@@ -170,100 +164,37 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.route = Some(name.into()))
     }
 
-    /// Sets which methods are protected. Default: `POST` and `PATCH`, which HTTP does not define as idempotent (RFC
-    /// 9110, section 9.2.2).
+    /// Passes the request body to the handler as it arrives, of any size, instead of reading it first.
     ///
-    /// # Panics
+    /// This is for uploads, and for large webhooks whose key is in the head. The key is claimed before the body has
+    /// arrived. If the body breaks after that, or if no part of it arrives for longer than
+    /// [`body_timeout`](Self::body_timeout), the handler gets an error when it reads the body. The request has then
+    /// failed, whatever the handler answers: its key is released, and the next try runs. The handler's answer is kept
+    /// only if failures are kept too ([`Keep::EVERYTHING`](crate::Keep::EVERYTHING),
+    /// [`Policy::at_most_once`](crate::Policy::at_most_once)), or if the handler calls
+    /// [`keep_for`](crate::Operation::keep_for). In transaction mode the work is rolled back, whatever the policy
+    /// keeps, unless the handler calls `keep_for`.
     ///
-    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them, since their answers cannot be replayed, or if
-    /// there is no method at all.
-    #[track_caller]
-    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        let methods = assert_replayable(methods);
-        self.with(|exchange| exchange.methods = methods)
-    }
-
-    /// Sets how long a client may pause between two parts of a request body. Default: 60 seconds.
-    ///
-    /// After that the client receives 408 `body-timeout`, and nothing is claimed. With
-    /// [`stream_body`](Self::stream_body), the handler gets an error when it reads the body (a [`std::io::Error`] of
-    /// the kind `TimedOut`), and its request has failed.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `timeout` is zero.
-    #[track_caller]
-    pub fn body_timeout(self, timeout: Duration) -> Self {
-        let timeout = nonzero("body timeout", timeout);
-        self.with(|exchange| exchange.body_timeout = timeout)
-    }
-
-    /// Sets how many bytes of request bodies the duplicates that [wait](crate::WhileRunning::Wait) may hold in total.
-    /// Default: 64 MiB.
-    ///
-    /// Beyond this limit, a duplicate receives at once what it would receive at the end of its wait: 409, or the reply
-    /// of [`WhileRunning::WaitThenRespond`](crate::WhileRunning::WaitThenRespond). Clones of a layer share the limit.
-    pub fn waiting_body_limit(self, bytes: usize) -> Self {
-        self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
-    }
-
-    /// Keeps the unchanged request body with the record, for reconciliation and audits. Default: off.
-    ///
-    /// The body is the [`note`](crate::store::Record::note) of the record.
-    /// [`inspect`](crate::store::StoreAdmin::inspect) and [`list`](crate::store::StoreAdmin::list) return it, and SQL
-    /// stores have it in a column of that name. It is there from the claim on, so that an operation whose process died
-    /// can be identified, and for as long as the record exists. After a takeover the record has the body of the try
-    /// that runs. A body longer than [`request_limit`](Policy::request_limit) is refused, and nothing of it is kept.
-    ///
-    /// Caution: a reader of the store, or of a backup of it, can read what clients sent, such as card numbers,
-    /// passwords and names. The store also needs that much more space. Nothing is encrypted or left out.
+    /// The [`request_limit`](Self::request_limit) does not apply, since nothing is read; a limit such as Axum's
+    /// `DefaultBodyLimit` or `RequestBodyLimitLayer` does. The contents of two requests with one key are not compared,
+    /// so the key alone must identify the request.
     ///
     /// ```
-    /// use axum::{Router, body::Body, http::Request, routing::post};
-    /// use tower::ServiceExt;
-    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::StoreAdmin};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, fingerprint, key};
     ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let layer = IdempotencyLayer::new(store.clone()).route("orders").keep_request();
-    /// let app = Router::new().route("/orders", post(|| async { "ordered" }).layer(layer));
-    ///
-    /// app.oneshot(Request::post("/orders").header("Idempotency-Key", "7f0c").body(Body::from("one book"))?).await?;
-    ///
-    /// let record = store.inspect(&RecordKey::new("orders", None, "7f0c")?).await?.unwrap();
-    /// assert_eq!(record.note, "one book");
-    /// # Ok(())
-    /// # }
+    /// let uploads = IdempotencyLayer::new(MemoryStore::new())
+    ///     .key(key::header("X-Upload-Id"))
+    ///     .fingerprint(fingerprint::off())
+    ///     .stream_body();
+    /// # drop(uploads);
     /// ```
-    pub fn keep_request(self) -> Self {
-        self.with(|exchange| exchange.keep_request = true)
-    }
-
-    /// Keeps a header for replays that is left out by default: `Set-Cookie`, a challenge, a CORS field.
-    ///
-    /// Caution: a replayed cookie reaches every client that sends the same request with the same key. Hop-by-hop
-    /// fields, `Content-Length`, `Date` and `Age` belong to a single message and are never kept.
-    pub fn include_header(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.headers.also.push(name))
-    }
-
-    /// Leaves a header out of replays, such as a request id or a rate limit's counter.
-    pub fn exclude_header(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.headers.not.push(name))
-    }
-
-    /// Sets how long the store may take to answer. Default: 5 seconds.
-    ///
-    /// This limits how long a request waits for its claim, and how long an answer waits to be recorded.
     ///
     /// # Panics
     ///
-    /// Panics if `timeout` is zero.
-    #[track_caller]
-    pub fn store_timeout(self, timeout: Duration) -> Self {
-        let timeout = nonzero("store timeout", timeout);
-        self.with_engine(|engine| engine.store_timeout = timeout)
+    /// Panics, when the layer is put around a service, if the key, the fingerprint or the scope needs the body, or if
+    /// [`keep_request`](Self::keep_request) or [`verify`](Self::verify) is set.
+    pub fn stream_body(self) -> Self {
+        self.with(|exchange| exchange.stream_body = true)
     }
 
     /// Lets a request through unprotected if the store is unavailable, instead of refusing it with 503.
@@ -288,37 +219,11 @@ impl IdempotencyLayer {
         self.with(|exchange| exchange.fail_open = FailOpen::AwayOrFull)
     }
 
-    /// Drops the work if its client disconnects, instead of finishing it. Its claim then lapses.
-    pub fn cancel_on_disconnect(self) -> Self {
-        self.with(|exchange| exchange.attached = true)
+    pub(super) fn apply(self, policy: Policy) -> Self {
+        self.with(|exchange| exchange.policy.apply(policy))
     }
 
-    /// Sets the [`BackgroundTasks`] that limit, count and await work whose client has left. Clones of a layer share
-    /// them.
-    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
-        self.with_engine(|engine| engine.background_tasks = background_tasks)
-    }
-
-    /// Sets the secret that keys the digests of callers and contents in the store, in logs and at other services.
-    /// Default: none.
-    ///
-    /// See [`Secret`] for what it protects, and for how to replace it.
-    pub fn secret(self, secret: Secret) -> Self {
-        self.with_engine(|engine| engine.secret = Some(secret))
-    }
-
-    /// Sets the observer that receives the layer's [events](crate::Event).
-    pub fn observer(self, observer: impl Observer) -> Self {
-        self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
-    }
-
-    #[track_caller]
-    pub(super) fn adjust(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
-        self.adjusted.note();
-        self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
-    }
-
-    fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
+    pub(super) fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
         self.with(|exchange| change(Arc::make_mut(&mut exchange.engine)))
     }
 

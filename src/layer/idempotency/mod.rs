@@ -3,10 +3,8 @@
 //! - `layer`: who, what and where: key, scope, store, limits. `policy`: the axes of the policy, one call each.
 //! - `answers`: headers and refusals. `exceptions`: what is left out. `preset`: many settings as one value.
 
-mod answers;
-mod exceptions;
 mod layer;
-mod policy;
 mod preset;
+mod setters;
 
 pub use self::{layer::IdempotencyLayer, preset::Preset};

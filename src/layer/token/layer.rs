@@ -1,18 +1,18 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use http::{HeaderName, Method};
+use http::HeaderName;
 use tower_layer::Layer;
 
 use crate::{
-    engine::{BackgroundTasks, Engine, WaitingBodies},
+    engine::Engine,
     extract::{
         fingerprint::{self, FingerprintExtractor, IntoFingerprintExtractor},
         key,
         scope::IntoScopeExtractor,
     },
-    http::{Exchange, Idempotency, Scoping, assert_replayable},
+    http::{Exchange, Idempotency, Scoping},
     token::{Issuer, TokenRule, Tokens},
-    value::{Observer, OnDuplicate, Policy, Secret, check_name, nonzero},
+    value::{OnDuplicate, Policy, check_name},
 };
 
 /// A layer that requires a token of its purpose, and accepts each token once. Created by
@@ -41,7 +41,7 @@ use crate::{
 /// tokens with the [`TokenIssuer`](crate::TokenIssuer) for a request of any method.
 ///
 /// This layer has the settings of an [`IdempotencyLayer`](crate::IdempotencyLayer), except those that the token itself
-/// defines (key, scope, route) and those that would let a request without a valid token through (`optional`,
+/// defines (key, scope, route) and those that would let a request without a valid token through (`key_optional`,
 /// `fail_open`).
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
@@ -66,7 +66,7 @@ impl TokenLayer {
             replaces: false,
         });
         exchange.scoping = Scoping::Unscoped;
-        exchange.policy = Policy::reject();
+        exchange.policy = Policy::reject().into();
         exchange.fingerprint = fingerprint::off();
         Self { exchange: Arc::new(exchange), compared: fingerprint::bytes() }
     }
@@ -142,99 +142,18 @@ impl TokenLayer {
         self.with_rule(|rule| rule.replaces = true)
     }
 
-    /// Sets which methods require a token. Default: `POST` and `PATCH`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `HEAD`, `OPTIONS`, `TRACE` or `CONNECT` is among them, since their answers cannot be replayed, or if
-    /// there is no method at all.
-    #[track_caller]
-    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        let methods = assert_replayable(methods);
-        self.with(|exchange| exchange.methods = methods)
-    }
-
-    /// Sets how long a client may pause between two parts of a request body; see
-    /// [`IdempotencyLayer::body_timeout`](crate::IdempotencyLayer::body_timeout).
-    ///
-    /// # Panics
-    ///
-    /// Panics if `timeout` is zero.
-    #[track_caller]
-    pub fn body_timeout(self, timeout: Duration) -> Self {
-        let timeout = nonzero("body timeout", timeout);
-        self.with(|exchange| exchange.body_timeout = timeout)
-    }
-
-    /// Sets how many bytes of request bodies the duplicates that wait may hold in total; see
-    /// [`IdempotencyLayer::waiting_body_limit`](crate::IdempotencyLayer::waiting_body_limit).
-    pub fn waiting_body_limit(self, bytes: usize) -> Self {
-        self.with_engine(|engine| engine.waiting = WaitingBodies::new(bytes))
-    }
-
-    /// Keeps the unchanged request body with the record; see
-    /// [`IdempotencyLayer::keep_request`](crate::IdempotencyLayer::keep_request). The body is then read first, wherever
-    /// the token is.
-    pub fn keep_request(self) -> Self {
-        self.with(|exchange| exchange.keep_request = true)
-    }
-
-    /// Keeps a header for replays that is left out by default; see
-    /// [`IdempotencyLayer::include_header`](crate::IdempotencyLayer::include_header).
-    pub fn include_header(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.headers.also.push(name))
-    }
-
-    /// Leaves a header out of replays, such as a request id or a rate limit's counter.
-    pub fn exclude_header(self, name: HeaderName) -> Self {
-        self.with(|exchange| exchange.headers.not.push(name))
-    }
-
-    /// Sets how long the store may take to answer. Default: 5 seconds.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `timeout` is zero.
-    #[track_caller]
-    pub fn store_timeout(self, timeout: Duration) -> Self {
-        let timeout = nonzero("store timeout", timeout);
-        self.with_engine(|engine| engine.store_timeout = timeout)
-    }
-
-    /// Drops the work if its client disconnects, instead of finishing it. Its claim then lapses.
-    pub fn cancel_on_disconnect(self) -> Self {
-        self.with(|exchange| exchange.attached = true)
-    }
-
-    /// Sets the [`BackgroundTasks`] that limit, count and await work whose client has left.
-    pub fn background_tasks(self, background_tasks: BackgroundTasks) -> Self {
-        self.with_engine(|engine| engine.background_tasks = background_tasks)
-    }
-
-    /// Sets the secret that keys the digests of contents in the store, in logs and at other services. Default: none.
-    ///
-    /// See [`Secret`] for what it protects, and for how to replace it.
-    pub fn secret(self, secret: Secret) -> Self {
-        self.with_engine(|engine| engine.secret = Some(secret))
-    }
-
-    /// Sets the observer that receives the layer's [events](crate::Event).
-    pub fn observer(self, observer: impl Observer) -> Self {
-        self.with_engine(|engine| engine.observer = Some(Arc::new(observer)))
-    }
-
     fn with_rule(self, change: impl FnOnce(&mut TokenRule)) -> Self {
         self.with(|exchange| {
             exchange.tokens.as_mut().map(change);
         })
     }
 
-    pub(crate) fn adjust(self, change: impl FnOnce(Policy) -> Policy) -> Self {
-        self.with(|exchange| exchange.policy = change(exchange.policy.clone()))
+    pub(super) fn apply(self, policy: Policy) -> Self {
+        self.with(|exchange| exchange.policy.apply(policy)).comparing()
     }
 
     /// Compares the contents of two requests with one token, unless the second one is refused in any case.
-    pub(crate) fn comparing(self) -> Self {
+    fn comparing(self) -> Self {
         let compared = match self.exchange.policy.on_duplicate {
             OnDuplicate::Reject => fingerprint::off(),
             _ => self.compared.clone(),
@@ -242,7 +161,7 @@ impl TokenLayer {
         self.with(|exchange| exchange.fingerprint = compared)
     }
 
-    fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
+    pub(super) fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {
         self.with(|exchange| change(Arc::make_mut(&mut exchange.engine)))
     }
 

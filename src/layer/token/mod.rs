@@ -4,11 +4,9 @@
 //!   `exceptions`: as there.
 //! - `endpoint`: a route that issues tokens.
 
-mod answers;
 #[cfg(feature = "axum")]
 mod endpoint;
-mod exceptions;
 mod layer;
-mod policy;
+mod setters;
 
 pub use self::layer::TokenLayer;

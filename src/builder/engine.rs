@@ -1,0 +1,66 @@
+//! Setters of the engine.
+
+macro_rules! engine_setters {
+    ($($(#[$more:meta])* $name:ident),* $(,)?) => {
+        $($crate::builder::engine_setter! { $name $(#[$more])* })*
+    };
+}
+
+macro_rules! engine_setter {
+    (store_timeout $(#[$more:meta])*) => {
+        /// Sets how long the store may take to answer. Default: 5 seconds.
+        ///
+        /// This limits how long an operation waits for its claim, and how long its outcome waits to be recorded.
+        ///
+        $(#[$more])*
+        ///
+        /// # Panics
+        ///
+        /// Panics if `timeout` is zero.
+        #[track_caller]
+        pub fn store_timeout(self, timeout: ::std::time::Duration) -> Self {
+            let timeout = $crate::value::nonzero("store timeout", timeout);
+            self.with_engine(|engine| engine.store_timeout = timeout)
+        }
+    };
+    (cancel_on_disconnect $(#[$more:meta])*) => {
+        /// Drops the work if its caller goes away, instead of finishing it. Its claim then lapses.
+        ///
+        /// The caller is gone once the future of its call is dropped, as it is if a client disconnects.
+        ///
+        $(#[$more])*
+        pub fn cancel_on_disconnect(self) -> Self {
+            self.with_engine(|engine| engine.cancel_on_disconnect = true)
+        }
+    };
+    (background_tasks $(#[$more:meta])*) => {
+        /// Sets the [`BackgroundTasks`](crate::BackgroundTasks) that limit, count and await work whose caller has gone.
+        /// Clones share them.
+        ///
+        $(#[$more])*
+        pub fn background_tasks(self, background_tasks: $crate::BackgroundTasks) -> Self {
+            self.with_engine(|engine| engine.background_tasks = background_tasks)
+        }
+    };
+    (secret $(#[$more:meta])*) => {
+        /// Sets the secret that keys the digests of callers and contents in the store, in logs and at other services.
+        /// Default: none.
+        ///
+        /// See [`Secret`](crate::Secret) for what it protects, and for how to replace it.
+        ///
+        $(#[$more])*
+        pub fn secret(self, secret: $crate::Secret) -> Self {
+            self.with_engine(|engine| engine.secret = Some(secret))
+        }
+    };
+    (observer $(#[$more:meta])*) => {
+        /// Sets the observer that receives the [events](crate::Event).
+        ///
+        $(#[$more])*
+        pub fn observer(self, observer: impl $crate::Observer) -> Self {
+            self.with_engine(|engine| engine.observer = Some(::std::sync::Arc::new(observer)))
+        }
+    };
+}
+
+pub(crate) use {engine_setter, engine_setters};
