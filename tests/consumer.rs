@@ -353,7 +353,7 @@ async fn at_most_once_a_crash_is_for_the_reconciler() {
 async fn failures_that_are_kept_are_for_good() {
     let keeps: [fn(ConsumerLayer<Order>) -> ConsumerLayer<Order>; 3] = [
         |layer| layer.policy(Policy::at_most_once()),
-        |layer| layer.keep(Keep::Everything),
+        |layer| layer.keep(Keep::EVERYTHING),
         |layer| layer.permanent_errors(|error: &&'static str| error.starts_with("the bank")).attempts(1),
     ];
     for keep in keeps {

@@ -106,7 +106,7 @@ async fn an_error_releases() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_is_kept_where_the_policy_says_so() {
-    for policy in [Policy::at_most_once(), Policy::replay().keep(Keep::Everything)] {
+    for policy in [Policy::at_most_once(), Policy::replay().keep(Keep::EVERYTHING)] {
         let (_, once, writer) = once();
         let once = once.policy(policy);
         assert_eq!(fail(&once, &writer).await, Err(RunError::Failed("out of paper".into())));
@@ -213,7 +213,7 @@ async fn what_a_duplicate_is_told_if_no_value_is_replayed() {
     let reply = || Reply::fixed(http::Response::default());
     for on_duplicate in [OnDuplicate::Reject, OnDuplicate::PassThrough, OnDuplicate::Respond(reply())] {
         let (_, once, writer) = once();
-        let once = once.on_duplicate(on_duplicate).keep(Keep::Everything);
+        let once = once.on_duplicate(on_duplicate).keep(Keep::EVERYTHING);
         assert!(fail(&once, &writer).await.is_err());
         assert_eq!(write(&once, &writer, "a").await, refused(Refusal::HandlerFailed));
         assert_eq!(write(&once, &writer, "b").await.unwrap().number, 2);

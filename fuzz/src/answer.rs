@@ -76,7 +76,7 @@ pub fn comes_back(bytes: &[u8]) {
     let limit = choices.one_of(&[0, 1, 2, 255]).min(answer.body.len() + choices.below(2));
     let given = answer.clone();
     let handler = service_fn(move |_: Request<RequestBody<Full<Bytes>>>| ready(Ok::<_, Infallible>(given.response())));
-    let layer = IdempotencyLayer::new(MemoryStore::new()).keep(Keep::Everything).response_limit(limit);
+    let layer = IdempotencyLayer::new(MemoryStore::new()).keep(Keep::EVERYTHING).response_limit(limit);
     let service = layer.layer(handler);
     let ask = || block_on(async { collect(service.clone().oneshot(request()).await.expect("an answer")).await });
     let (first, body, trailers) = ask();

@@ -78,6 +78,6 @@ fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
 /// time that you set. Bare keys (without quotes), which most clients send today, are refused.
 pub fn ietf_draft() -> Preset {
     Preset::new(|layer| {
-        layer.key(key::header("Idempotency-Key").strict()).policy(Policy::replay().keep(Keep::Everything))
+        layer.key(key::header("Idempotency-Key").strict()).policy(Policy::replay().keep(Keep::EVERYTHING))
     })
 }

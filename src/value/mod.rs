@@ -54,7 +54,7 @@ pub(crate) use self::{
     keep::is_undone,
     key::{CompactDigest, Digest, check_key, check_name, child_key, hex, is_blank, labelled_digest},
     nonzero::nonzero,
-    policy::{HandlerDirectives, HttpSettings, Resolved, Retain, RunSettings},
+    policy::{HandlerDirectives, Resolved, Retain, RunSettings},
     record::is_failure,
     rules::{Behalf, Ending, Hold},
     time::{Backoff, doubled, millis},

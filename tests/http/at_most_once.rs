@@ -52,7 +52,7 @@ async fn an_answer_is_kept_for_thirty_days() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_without_an_answer_has_failed() {
-    let everything = |layer: IdempotencyLayer| layer.keep(Keep::Everything);
+    let everything = |layer: IdempotencyLayer| layer.keep(Keep::EVERYTHING);
     let never = |layer: IdempotencyLayer| layer.after_crash(AfterCrash::Never);
     let policies: [fn(IdempotencyLayer) -> IdempotencyLayer; 3] = [at_most_once, everything, never];
     for adjust in policies {

@@ -116,7 +116,7 @@ async fn content_without_its_optional_scope_in_the_body_is_its_callers() {
 #[tokio::test]
 async fn content_is_there_where_a_key_is_optional() {
     for key in [key::content(), key::first([key::header("Idempotency-Key"), key::content()])] {
-        let app = app(layer().key(key).optional().unscoped());
+        let app = app(layer().key(key).key_optional().unscoped());
         assert_eq!(send(&app, PATH, &[], "one").await, run(1));
         assert_eq!(send(&app, PATH, &[], "one").await, replay(1));
         assert_eq!(send(&app, PATH, &[], "two").await, run(2));

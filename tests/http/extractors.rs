@@ -138,7 +138,7 @@ async fn wherever_the_key_is() {
 async fn a_request_that_is_not_protected_does_not_come_to_it() {
     let sessions = Sessions::with_ann_and_bob();
     let routes = get(|| async { "open" }).post(|| async { "open" });
-    let app = Router::new().route("/orders", routes.layer(layer(&sessions).optional()));
+    let app = Router::new().route("/orders", routes.layer(layer(&sessions).key_optional()));
     for method in ["GET", "POST"] {
         let request = Request::builder().method(method).uri("/orders").body(Body::empty()).unwrap();
         assert_eq!(ask(&app, request).await, Seen::first(200, "open"));

@@ -79,7 +79,7 @@ async fn a_timeout_inside_the_layer() {
         assert_one(&heard, "/orders", "put the timeout outside this layer");
     }
     // Kept, it is replayed.
-    let (_, heard) = twice(app(layer().keep(Keep::Everything), || StatusCode::GATEWAY_TIMEOUT), order).await;
+    let (_, heard) = twice(app(layer().keep(Keep::EVERYTHING), || StatusCode::GATEWAY_TIMEOUT), order).await;
     assert_eq!(heard, [""; 0]);
 }
 

@@ -69,7 +69,7 @@ fn policy(kind: Kind, place: Place) -> Policy {
     let policy = match kind {
         Kind::Plain => Policy::replay(),
         Kind::AtMostOnce => Policy::at_most_once(),
-        Kind::KeepsEverything => Policy::replay().keep(Keep::Everything),
+        Kind::KeepsEverything => Policy::replay().keep(Keep::EVERYTHING),
     };
     let asked = Counter::default();
     match place {

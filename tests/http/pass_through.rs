@@ -39,7 +39,7 @@ impl<B> Service<Request<B>> for NoClone {
 #[test]
 fn no_allocation_and_no_clone() {
     let mut by_method = IdempotencyLayer::new(MemoryStore::new()).layer(NoClone);
-    let mut by_key = IdempotencyLayer::new(MemoryStore::new()).optional().layer(NoClone);
+    let mut by_key = IdempotencyLayer::new(MemoryStore::new()).key_optional().layer(NoClone);
     for (service, method) in [(&mut by_method, Method::GET), (&mut by_key, Method::POST)] {
         let request = Request::builder().method(method).uri("/").body(Empty::<Bytes>::new()).unwrap();
         let mut request = Some(request);

@@ -50,7 +50,7 @@ fn request(method: &str, key: Option<&str>) -> Request<Full<Bytes>> {
 
 #[tokio::test]
 async fn only_a_ready_service_is_called() {
-    let mut service = IdempotencyLayer::new(MemoryStore::new()).optional().layer(Strict::default());
+    let mut service = IdempotencyLayer::new(MemoryStore::new()).key_optional().layer(Strict::default());
     // First, replay, unprotected by method, unprotected without a key, refused: any order of them.
     for _ in 0..2 {
         for (method, key) in [

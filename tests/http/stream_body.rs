@@ -78,7 +78,7 @@ async fn a_body_that_breaks_is_a_failure_whatever_the_handler_answers() {
 
 #[tokio::test]
 async fn a_body_that_breaks_is_kept_where_failures_are_or_the_handler_says_so() {
-    let everything = Fixture::reading(|layer| streaming(layer).keep(Keep::Everything), count);
+    let everything = Fixture::reading(|layer| streaming(layer).keep(Keep::EVERYTHING), count);
     let at_most_once = Fixture::reading(|layer| streaming(layer.policy(Policy::at_most_once())), count);
     let by_hand = Fixture::reading(streaming, |operation, request| {
         operation.keep_for(Duration::from_secs(60));

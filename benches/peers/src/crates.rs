@@ -37,7 +37,7 @@ fn request(key: Option<u64>) -> Request<Body> {
 
 fn ours(router: Router) -> Router {
     let store = MemoryStore::builder().capacity(3_000_000).max_bytes(usize::MAX).build();
-    router.layer(IdempotencyLayer::new(store).optional())
+    router.layer(IdempotencyLayer::new(store).key_optional())
 }
 
 /// It takes the key for the whole of what is the same, and takes no fingerprint.

@@ -23,7 +23,6 @@ use self::{resolved::Resolve, setting::Setting};
 
 pub(crate) use self::{
     directives::{HandlerDirectives, Retain},
-    http_settings::HttpSettings,
     resolved::Resolved,
     run::RunSettings,
 };

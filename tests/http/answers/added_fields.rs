@@ -136,7 +136,7 @@ async fn a_kept_401_keeps_its_challenge() {
         ("Digest nonce=\"a\"", false),
     ] {
         let fixture = Fixture::new(
-            |layer| layer.unscoped().policy(Policy::replay().keep(Keep::Everything)),
+            |layer| layer.unscoped().policy(Policy::replay().keep(Keep::EVERYTHING)),
             move |_| (StatusCode::UNAUTHORIZED, [("www-authenticate", challenge)]),
         );
         assert!(Whole::of(fixture.ask().await).await.has("www-authenticate"));
@@ -194,7 +194,7 @@ async fn a_duplicate_that_passes_through_has_the_child_key_of_the_first_attempt(
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_of_a_kept_failure_passes_through_with_its_body() {
     let fixture = Fixture::reading(
-        |layer| layer.policy(Policy::replay().keep(Keep::Everything)).on_duplicate(OnDuplicate::PassThrough),
+        |layer| layer.policy(Policy::replay().keep(Keep::EVERYTHING)).on_duplicate(OnDuplicate::PassThrough),
         |operation, request| async move {
             let content = request.into_body().collect().await.unwrap().to_bytes();
             match operation.kept() {

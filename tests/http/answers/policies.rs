@@ -22,11 +22,11 @@ async fn each_policy_keeps_the_statuses_that_it_names() {
     let kinds: [Kind; 4] = [
         (Policy::replay, &[200, 201, 204, 299, 301, 303, 304], &[400, 404, 409, 422, 500, 503]),
         (
-            || Policy::replay().keep(Keep::Final),
+            || Policy::replay().keep(Keep::FINAL),
             &[200, 303, 400, 402, 404, 405, 406, 409, 410, 411, 414, 416, 418, 422, 451, 499],
             &[401, 403, 407, 408, 412, 413, 415, 421, 423, 424, 425, 426, 428, 429, 431, 500, 599],
         ),
-        (|| Policy::replay().keep(Keep::Everything), &[200, 404, 429, 500, 503, 999], &[401, 407]),
+        (|| Policy::replay().keep(Keep::EVERYTHING), &[200, 404, 429, 500, 503, 999], &[401, 407]),
         (
             || Policy::replay().keep(Keep::when(|answer| answer.status().as_u16() % 2 == 0)),
             &[200, 404, 500],
@@ -39,7 +39,7 @@ async fn each_policy_keeps_the_statuses_that_it_names() {
                 let fixture = Fixture::new(|layer| layer.policy(policy()), move |_| status);
                 assert_eq!(fixture.ask().await.status(), status);
                 let record = record.filter(|_| runs == 1 || !UNDONE.contains(&status.as_u16()));
-                assert_eq!(fixture.record().await, record, "{status} under {:?}", policy().keep(Keep::Final));
+                assert_eq!(fixture.record().await, record, "{status} under {:?}", policy().keep(Keep::FINAL));
                 assert_eq!(fixture.ask().await.status(), status);
                 assert_eq!(fixture.runs.get(), runs, "{status}");
             }
@@ -140,7 +140,7 @@ async fn what_began_is_released_instead_of_undone() {
     }
     // What keeps everything does not keep what the handler discards.
     let fixture = Fixture::new(
-        |layer| layer.keep(Keep::Everything),
+        |layer| layer.keep(Keep::EVERYTHING),
         |operation| {
             operation.discard();
             StatusCode::TOO_MANY_REQUESTS

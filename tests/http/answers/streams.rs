@@ -104,7 +104,7 @@ async fn a_stream_that_fails_at_once_is_released() {
 async fn an_upgrade_counts_as_done_unless_the_handler_takes_it_back() {
     let upgrade = |_: Operation| StatusCode::SWITCHING_PROTOCOLS;
     let never = Keep::when(|_| false);
-    for (keep, record) in [(Keep::Success, TOMBSTONE), (Keep::Everything, TOMBSTONE), (never, TOMBSTONE)] {
+    for (keep, record) in [(Keep::SUCCESS, TOMBSTONE), (Keep::EVERYTHING, TOMBSTONE), (never, TOMBSTONE)] {
         let fixture = Fixture::new(|layer| layer.keep(keep), upgrade);
         assert_eq!(fixture.ask().await.status(), 101);
         assert_eq!(fixture.record().await, record);

@@ -87,7 +87,7 @@ async fn what_has_no_key_is_verified_too() {
     });
     for key in [key::header("Idempotency-Key"), key::json("/id")] {
         let layer = IdempotencyLayer::new(tower_idempotency::MemoryStore::new());
-        let service = tower::Layer::layer(&layer.key(key).optional().verify(verify), handler.clone());
+        let service = tower::Layer::layer(&layer.key(key).key_optional().verify(verify), handler.clone());
         let ask = async |signature: &str, body: &str| {
             see(tower::ServiceExt::oneshot(service.clone(), request(None, signature, body)).await.unwrap()).await
         };

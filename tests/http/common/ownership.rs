@@ -194,7 +194,7 @@ async fn an_attempt_that_began_is_released_and_not_undone<S: StoreAdmin + Clone>
 
 /// A policy that keeps everything keeps these answers, unless they ask somebody without credentials to prove who it is.
 async fn what_keeps_everything_keeps_refusals<S: StoreAdmin + Clone>(store: S) {
-    let everything = layer(store.clone()).keep(Keep::Everything);
+    let everything = layer(store.clone()).keep(Keep::EVERYTHING);
     let at_most_once = layer(store).policy(Policy::at_most_once());
     for (layer, name) in [(everything, "kept"), (at_most_once, "once")] {
         for status in [401, 407, 429] {

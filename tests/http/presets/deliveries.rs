@@ -54,7 +54,7 @@ async fn failing_handler() {
 async fn what_is_kept_all_the_same_is_told_as_it_was() {
     for platform in PLATFORMS {
         for status in [302, 303, 304, 400, 500] {
-            let route = Route::with(platform, |layer| layer.keep(Keep::Everything));
+            let route = Route::with(platform, |layer| layer.keep(Keep::EVERYTHING));
             route.go.add_permits(1);
             assert_eq!(route.deliver("4f2c9", 1, (status, "")).await.status(), status, "{}", platform.name);
             assert_eq!(route.deliver("4f2c9", 2, (200, "done")).await.status(), status, "{}", platform.name);

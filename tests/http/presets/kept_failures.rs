@@ -64,7 +64,7 @@ async fn that_the_handler_wants_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn that_is_no_success_by_its_word() {
-    let everything = |layer: IdempotencyLayer| layer.preset(preset::alipay()).keep(Keep::Everything);
+    let everything = |layer: IdempotencyLayer| layer.preset(preset::alipay()).keep(Keep::EVERYTHING);
     let fixture = Fixture::new(everything, |_| "fail");
     fixture.send(notification()).await;
     assert_eq!(see(fixture.send(notification()).await).await, Seen::first(200, "fail"));

@@ -232,7 +232,7 @@ fn what_needs_the_body_and_what_does_not_read_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_whole_policy() {
-    let shop = shop(|layer| layer.policy(Policy::replay().keep(tower_idempotency::Keep::Everything)));
+    let shop = shop(|layer| layer.policy(Policy::replay().keep(tower_idempotency::Keep::EVERYTHING)));
     let token = shop.token(None).await;
     assert_eq!(shop.submit(&token, None, "bad").await, Seen::first(422, "run 1"));
     assert_eq!(shop.submit(&token, None, "bad").await, Seen::replay(422, "run 1"));

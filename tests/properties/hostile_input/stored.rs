@@ -65,7 +65,7 @@ async fn ask(store: &MemoryStore, answer: Option<Answer>) -> Answer {
         let response = answer.clone().expect("a run").response();
         async move { Ok::<_, Infallible>(response) }
     });
-    let layer = IdempotencyLayer::new(store.clone()).unscoped().fingerprint(fingerprint::off()).keep(Keep::Everything);
+    let layer = IdempotencyLayer::new(store.clone()).unscoped().fingerprint(fingerprint::off()).keep(Keep::EVERYTHING);
     let request: Request = post("/run", "k", "");
     Answer::of(layer.layer(handler).oneshot(request).await.unwrap().map(Body::new)).await
 }

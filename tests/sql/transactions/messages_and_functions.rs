@@ -201,7 +201,7 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: TestDa
     let process = Process::<D>::start(&D::place().await).await;
     let layer = consumer(&process);
     let by_type = layer.clone().permanent_errors(|error: &&'static str| *error == "told to fail");
-    let everything = layer.clone().keep(Keep::Everything);
+    let everything = layer.clone().keep(Keep::EVERYTHING);
     for (id, layer, end) in
         [("a", &layer, End::FailsPermanently), ("b", &by_type, End::Fails), ("c", &everything, End::Fails)]
     {
@@ -263,7 +263,7 @@ pub(crate) async fn functions<D: TestDatabase>() {
     assert_eq!(process.effects("closed").await, 1);
 
     // An error that is kept is recorded, and what was done for it is not.
-    let kept = once.clone().policy(Policy::replay().keep(Keep::Everything));
+    let kept = once.clone().policy(Policy::replay().keep(Keep::EVERYTHING));
     let effect = |operation: Operation| async move {
         let mut tx = operation.transaction::<D>().unwrap();
         D::say(&mut tx, "INSERT INTO effects VALUES ('kept')").await.unwrap();

@@ -37,7 +37,7 @@ pub(crate) async fn failure_leaves_nothing<D: TestDatabase>() {
 }
 
 pub(crate) async fn a_panic_leaves_nothing<D: TestDatabase>() {
-    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.keep(Keep::Everything)).await;
+    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.keep(Keep::EVERYTHING)).await;
     assert!(process.spawn("a", "insert;panic").await.unwrap_err().is_panic());
     assert_eq!((process.effects("a").await, process.records().await), (0, 0));
     process.is_as_new("a").await;
@@ -54,7 +54,7 @@ pub(crate) async fn a_broken_answer_leaves_nothing<D: TestDatabase>() {
 pub(crate) async fn a_request_that_breaks_leaves_nothing<D: TestDatabase>() {
     let place = D::place().await;
     let broken = || Body::from_stream(futures_util::stream::iter([Ok("abc"), Err(std::io::Error::other("gone"))]));
-    for policy in [Policy::replay(), Policy::replay().keep(Keep::Everything), Policy::at_most_once()] {
+    for policy in [Policy::replay(), Policy::replay().keep(Keep::EVERYTHING), Policy::at_most_once()] {
         let process =
             Process::<D>::with(&place, 4, |layer| layer.policy(policy).fingerprint(fingerprint::off()).stream_body());
         let process = process.await;
@@ -110,7 +110,7 @@ pub(crate) async fn a_long_answer_leaves_a_tombstone<D: TestDatabase>() {
 
 /// An answer that the policy keeps is committed with what was done, whatever it says.
 pub(crate) async fn what_is_kept_is_committed<D: TestDatabase>() {
-    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.keep(Keep::Final)).await;
+    let process = Process::<D>::with(&D::place().await, 8, |layer| layer.keep(Keep::FINAL)).await;
     process.post("a", "insert;status=404").await.is(404);
     assert!(process.post("a", "insert").await.is(404).replayed);
     assert_eq!(process.effects("a").await, 1);
