@@ -40,6 +40,7 @@
 //! | put a layer around a service | [`IdempotencyLayer`] |
 //! | define where the key is, whom it belongs to, and what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
 //! | define what happens to a repeated request | [`Policy`] |
+//! | define what happens to a repeated message or function call | [`RunPolicy`] |
 //! | let a form be submitted once | [`Tokens`], [`TokenLayer`], [`TokenIssuer`] |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
@@ -221,8 +222,8 @@ pub use self::{
     token::Tokens,
     value::{
         AfterCrash, Answer, Duplicate, Event, Fingerprint, FingerprintBuilder, Keep, KeptAnswer, KeyError, Mismatch,
-        Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, RunPolicy, Secret, SecretTooShort, StoreError,
-        StoreErrorKind, StoreVerb, WhileRunning,
+        Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, RunPolicy, Secret, SecretTooShort,
+        StoreError, StoreErrorKind, StoreVerb, WhileRunning,
     },
 };
 #[cfg(feature = "axum")]

@@ -11,8 +11,8 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{
-    BackgroundTasks, ConsumerLayer, Fingerprint, Keep, KeyError, MemoryStore, Mismatch, Operation, Payload, Policy,
-    RecordKey, Refusal, StoreErrorKind, StoreVerb, WhileRunning,
+    BackgroundTasks, ConsumerLayer, Fingerprint, KeyError, MemoryStore, Mismatch, Operation, Payload, RecordKey,
+    Refusal, RunPolicy, StoreErrorKind, StoreVerb,
     consumer::{Action, Consumed},
     store::{Claimant, Settlement, State, StoreAdmin},
     testing::{Faults, FaultyStore},
@@ -162,7 +162,7 @@ async fn a_duplicate_of_a_running_message_is_not_acknowledged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_may_wait() {
-    let lab = Lab::new(|layer| layer.while_running(WhileRunning::Wait(LEASE)));
+    let lab = Lab::new(|layer| layer.wait(LEASE));
     let (first, second) = tokio::join!(lab.consume(Order { takes: SECOND, ..order("a") }), lab.consume(order("a")));
     assert_eq!((first, second), (Consumed::Executed(7), Consumed::AlreadyDone));
 }
@@ -280,7 +280,7 @@ async fn another_content_under_the_same_key_is_put_aside() {
 #[tokio::test(start_paused = true)]
 async fn in_a_window_the_content_does_not_count() {
     let by_amount = |order: &Order| Fingerprint::builder().part(order.amount.to_be_bytes()).build();
-    let lab = Lab::new(|layer| layer.fingerprint(by_amount).policy(Policy::window(60 * SECOND)));
+    let lab = Lab::new(|layer| layer.fingerprint(by_amount).policy(RunPolicy::window(60 * SECOND)));
     let other = || Order { amount: 8, ..order("a") };
     assert!(matches!(lab.consume(Order { end: End::Fails, ..other() }).await, Consumed::Failed { .. }));
     assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
@@ -331,7 +331,7 @@ async fn after_a_crash_the_next_delivery_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn at_most_once_a_crash_is_for_the_reconciler() {
-    let lab = Lab::new(|layer| layer.policy(Policy::at_most_once()));
+    let lab = Lab::new(|layer| layer.policy(RunPolicy::at_most_once()));
     lab.crash(order("a")).await;
     let unknown = lab.consume(order("a")).await;
     assert_eq!(unknown, Consumed::OutcomeUnknown);
@@ -340,7 +340,7 @@ async fn at_most_once_a_crash_is_for_the_reconciler() {
     for (payload, expected) in
         [(Payload::done(), Consumed::AlreadyDone), (Payload::failed(), Consumed::FailedPermanently { error: None })]
     {
-        let lab = Lab::new(|layer| layer.policy(Policy::at_most_once()));
+        let lab = Lab::new(|layer| layer.policy(RunPolicy::at_most_once()));
         lab.crash(order("a")).await;
         let seen = lab.store.inspect(&key("a")).await.unwrap().unwrap().claimant;
         let settlement = Settlement::new(Claimant::random(), payload.into(), LEASE);
@@ -352,8 +352,8 @@ async fn at_most_once_a_crash_is_for_the_reconciler() {
 #[tokio::test(start_paused = true)]
 async fn failures_that_are_kept_are_for_good() {
     let keeps: [fn(ConsumerLayer<Order>) -> ConsumerLayer<Order>; 3] = [
-        |layer| layer.policy(Policy::at_most_once()),
-        |layer| layer.keep(Keep::EVERYTHING),
+        |layer| layer.policy(RunPolicy::at_most_once()),
+        |layer| layer.keep_errors(true),
         |layer| layer.permanent_errors(|error: &&'static str| error.starts_with("the bank")).attempts(1),
     ];
     for keep in keeps {
@@ -366,10 +366,9 @@ async fn failures_that_are_kept_are_for_good() {
     }
 }
 
-/// What judges an HTTP answer is not asked about one that was invented.
 #[tokio::test(start_paused = true)]
-async fn a_closure_for_answers_is_not_asked_about_messages() {
-    let lab = Lab::new(|layer| layer.keep(Keep::when(|_| panic!("there is no answer"))));
+async fn errors_are_not_kept_by_default() {
+    let lab = Lab::new(|layer| layer);
     let fails = || Order { end: End::Fails, ..order("a") };
     assert!(matches!(lab.consume(fails()).await, Consumed::Failed { attempt: 1, .. }));
     assert!(matches!(lab.consume(fails()).await, Consumed::Failed { attempt: 2, .. }));
@@ -447,7 +446,7 @@ async fn a_message_with_a_number_that_is_not_finite_is_put_aside() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_passes_on_and_releases() {
-    for (policy, state) in [(Policy::replay(), State::Released), (Policy::at_most_once(), State::Settled)] {
+    for (policy, state) in [(RunPolicy::new(), State::Released), (RunPolicy::at_most_once(), State::Settled)] {
         let lab = Arc::new(Lab::new(|layer| layer.policy(policy)));
         let panics = tokio::spawn({
             let lab = lab.clone();

@@ -13,8 +13,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, Fingerprint, Keep, KeyError, MemoryStore, OnDuplicate, Once, Operation, Payload,
-    Policy, RecordKey, Refusal, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    AfterCrash, BackgroundTasks, Fingerprint, KeyError, MemoryStore, Once, Operation, Payload, RecordKey, Refusal,
+    RunPolicy, StoreErrorKind, StoreVerb,
     run::RunError,
     store::{Claimant, Settlement, State, StoreAdmin},
     testing::FaultyStore,
@@ -106,7 +106,7 @@ async fn an_error_releases() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_is_kept_where_the_policy_says_so() {
-    for policy in [Policy::at_most_once(), Policy::replay().keep(Keep::EVERYTHING)] {
+    for policy in [RunPolicy::at_most_once(), RunPolicy::new().keep_errors(true)] {
         let (_, once, writer) = once();
         let once = once.policy(policy);
         assert_eq!(fail(&once, &writer).await, Err(RunError::Failed("out of paper".into())));
@@ -123,11 +123,9 @@ async fn a_failure_that_is_an_answer_is_a_value() {
     }
 }
 
-/// What judges an HTTP answer is not asked about one that was invented.
 #[tokio::test(start_paused = true)]
-async fn a_closure_for_answers_is_not_asked_about_values() {
+async fn errors_are_not_kept_by_default() {
     let (_, once, writer) = once();
-    let once = once.policy(Policy::replay().keep(Keep::when(|_| panic!("there is no answer"))));
     assert!(fail(&once, &writer).await.is_err());
     for _ in 0..2 {
         assert_eq!(write(&once, &writer, "a").await.unwrap().number, 2);
@@ -199,7 +197,7 @@ async fn in_a_window_what_is_asked_for_does_not_count() {
     let (_, once, writer) = once();
     let asking = |what: &str| {
         let asked = Fingerprint::builder().part(what).build();
-        once.clone().policy(Policy::window(60 * SECOND)).fingerprint(asked)
+        once.clone().policy(RunPolicy::window(60 * SECOND)).fingerprint(asked)
     };
     assert_eq!(write(&asking("one"), &writer, "a").await.unwrap().number, 1);
     assert_eq!(write(&asking("two"), &writer, "a").await, refused(Refusal::DuplicateRequest));
@@ -210,19 +208,22 @@ async fn in_a_window_what_is_asked_for_does_not_count() {
 /// A kept failure is one whatever duplicates of a success are told.
 #[tokio::test(start_paused = true)]
 async fn what_a_duplicate_is_told_if_no_value_is_replayed() {
-    let reply = || Reply::fixed(http::Response::default());
-    for on_duplicate in [OnDuplicate::Reject, OnDuplicate::PassThrough, OnDuplicate::Respond(reply())] {
-        let (_, once, writer) = once();
-        let once = once.on_duplicate(on_duplicate).keep(Keep::EVERYTHING);
-        assert!(fail(&once, &writer).await.is_err());
-        assert_eq!(write(&once, &writer, "a").await, refused(Refusal::HandlerFailed));
-        assert_eq!(write(&once, &writer, "b").await.unwrap().number, 2);
-        assert_eq!(write(&once, &writer, "b").await, refused(Refusal::DuplicateRequest));
+    let (_, rejecting, writer) = once();
+    let rejecting = rejecting.reject_duplicates(true).keep_errors(true);
+    assert!(fail(&rejecting, &writer).await.is_err());
+    assert_eq!(write(&rejecting, &writer, "a").await, refused(Refusal::HandlerFailed));
+    assert_eq!(write(&rejecting, &writer, "b").await.unwrap().number, 2);
+    assert_eq!(write(&rejecting, &writer, "b").await, refused(Refusal::DuplicateRequest));
+
+    let (_, window, writer) = once();
+    let window = window.policy(RunPolicy::window(60 * SECOND)).reject_duplicates(false);
+    for _ in 0..2 {
+        assert_eq!(write(&window, &writer, "a").await.unwrap().number, 1);
     }
     let left = Duration::from_millis(29_500);
     for (wait, second) in [(LEASE, Ok(1)), (SECOND / 2, refused(Refusal::RequestInProgress(left)))] {
         let (_, once, writer) = once();
-        let once = once.while_running(WhileRunning::WaitThenRespond(wait, reply()));
+        let once = once.wait(wait);
         let (_, told) = tokio::join!(write(&once, &writer, "a"), write(&once, &writer, "a"));
         assert_eq!(told.map(|invoice| invoice.number), second);
     }
@@ -231,7 +232,7 @@ async fn what_a_duplicate_is_told_if_no_value_is_replayed() {
 #[tokio::test(start_paused = true)]
 async fn what_one_call_sets() {
     let (_, once, writer) = once();
-    let short = once.clone().response_limit(3);
+    let short = once.clone().value_limit(3);
     assert_eq!(write(&short, &writer, "a").await.unwrap().number, 1);
     assert_eq!(write(&short, &writer, "a").await, refused(Refusal::ResponseNotRetained));
     let never = once.clone().after_crash(AfterCrash::Never);
@@ -246,7 +247,7 @@ async fn while_it_runs() {
     assert_eq!(first.unwrap().number, 1);
     assert_eq!(second, refused(Refusal::RequestInProgress(LEASE)));
 
-    let waiting = once.policy(Policy::replay().while_running(WhileRunning::Wait(LEASE)));
+    let waiting = once.policy(RunPolicy::new().wait(LEASE));
     let (first, second) = tokio::join!(write(&waiting, &writer, "b"), write(&waiting, &writer, "b"));
     assert_eq!((first.unwrap().number, second.unwrap().number), (2, 2));
 }
@@ -264,7 +265,7 @@ async fn what_is_refused() {
     let other = write(&once.clone().fingerprint(asks("y")), &writer, "a").await;
     assert_eq!(other, refused(Refusal::KeyReused));
 
-    let rejects = once.clone().policy(Policy::reject());
+    let rejects = once.clone().reject_duplicates(true);
     write(&rejects, &writer, "b").await.unwrap();
     assert_eq!(write(&rejects, &writer, "b").await, refused(Refusal::DuplicateRequest));
     assert_eq!(writer.0.load(SeqCst), 2);
@@ -273,7 +274,7 @@ async fn what_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_value_that_is_not_kept_is_given_once() {
     let (_, once, writer) = once();
-    let short = once.clone().policy(Policy::replay().response_limit(10));
+    let short = once.clone().value_limit(10);
     assert_eq!(write(&short, &writer, "a").await.unwrap().number, 1);
     assert_eq!(write(&short, &writer, "a").await, refused(Refusal::ResponseNotRetained));
 
@@ -294,7 +295,7 @@ async fn after_a_crash() {
     assert_eq!(write(&once, &writer, "a").await.unwrap().number, 1);
 
     let store = MemoryStore::new();
-    let once = Once::new(store.clone(), "invoices").policy(Policy::at_most_once());
+    let once = Once::new(store.clone(), "invoices").policy(RunPolicy::at_most_once());
     crash(&once).await;
     assert_eq!(write(&once, &writer, "a").await, refused(Refusal::OutcomeUnknown));
 

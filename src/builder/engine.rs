@@ -1,4 +1,4 @@
-//! Setters of the engine.
+//! Setters of the engine, and of what it takes for an end.
 
 macro_rules! engine_setters {
     ($($(#[$more:meta])* $name:ident),* $(,)?) => {
@@ -38,7 +38,7 @@ macro_rules! engine_setter {
         /// Clones share them.
         ///
         $(#[$more])*
-        pub fn background_tasks(self, background_tasks: $crate::BackgroundTasks) -> Self {
+        pub fn background_tasks(self, background_tasks: $crate::engine::BackgroundTasks) -> Self {
             self.with_engine(|engine| engine.background_tasks = background_tasks)
         }
     };
@@ -49,7 +49,7 @@ macro_rules! engine_setter {
         /// See [`Secret`](crate::Secret) for what it protects, and for how to replace it.
         ///
         $(#[$more])*
-        pub fn secret(self, secret: $crate::Secret) -> Self {
+        pub fn secret(self, secret: $crate::value::Secret) -> Self {
             self.with_engine(|engine| engine.secret = Some(secret))
         }
     };
@@ -57,8 +57,21 @@ macro_rules! engine_setter {
         /// Sets the observer that receives the [events](crate::Event).
         ///
         $(#[$more])*
-        pub fn observer(self, observer: impl $crate::Observer) -> Self {
+        pub fn observer(self, observer: impl $crate::value::Observer) -> Self {
             self.with_engine(|engine| engine.observer = Some(::std::sync::Arc::new(observer)))
+        }
+    };
+    (permanent_errors $(#[$more:meta])*) => {
+        /// Sets which errors no other try can change, such as a closed account: such an error is kept, and nothing runs
+        /// again under its key.
+        ///
+        /// `E` is the error type of what is run; errors of another type are never permanent. Work in a transaction of
+        /// the layer is rolled back. What is run can report the same with
+        /// [`Operation::fail_permanently`](crate::Operation::fail_permanently).
+        ///
+        $(#[$more])*
+        pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
+            self.with_permanent($crate::engine::Permanent::when(is_permanent))
         }
     };
 }

@@ -14,7 +14,7 @@ macro_rules! policy_setter {
         /// whether it is this one or a setter.
         ///
         $(#[$more])*
-        pub fn policy(self, policy: impl Into<$crate::$policy>) -> Self {
+        pub fn policy(self, policy: impl Into<$crate::value::$policy>) -> Self {
             self.apply(policy.into())
         }
     };
@@ -23,8 +23,8 @@ macro_rules! policy_setter {
         /// [`Policy::on_duplicate`](crate::Policy::on_duplicate).
         ///
         $(#[$more])*
-        pub fn on_duplicate(self, on_duplicate: $crate::OnDuplicate) -> Self {
-            self.policy($crate::$policy::new().on_duplicate(on_duplicate))
+        pub fn on_duplicate(self, on_duplicate: $crate::value::OnDuplicate) -> Self {
+            self.policy($crate::value::$policy::new().on_duplicate(on_duplicate))
         }
     };
     (while_running($policy:ident) $(#[$more:meta])*) => {
@@ -32,8 +32,8 @@ macro_rules! policy_setter {
         /// [`Policy::while_running`](crate::Policy::while_running).
         ///
         $(#[$more])*
-        pub fn while_running(self, while_running: $crate::WhileRunning) -> Self {
-            self.policy($crate::$policy::new().while_running(while_running))
+        pub fn while_running(self, while_running: $crate::value::WhileRunning) -> Self {
+            self.policy($crate::value::$policy::new().while_running(while_running))
         }
     };
     (wait($policy:ident) $(#[$more:meta])*) => {
@@ -42,15 +42,15 @@ macro_rules! policy_setter {
         ///
         $(#[$more])*
         pub fn wait(self, duration: ::std::time::Duration) -> Self {
-            self.policy($crate::$policy::new().wait(duration))
+            self.policy($crate::value::$policy::new().wait(duration))
         }
     };
     (keep($policy:ident) $(#[$more:meta])*) => {
         /// Sets which answers are kept; see [`Policy::keep`](crate::Policy::keep).
         ///
         $(#[$more])*
-        pub fn keep(self, keep: $crate::Keep) -> Self {
-            self.policy($crate::$policy::new().keep(keep))
+        pub fn keep(self, keep: $crate::value::Keep) -> Self {
+            self.policy($crate::value::$policy::new().keep(keep))
         }
     };
     (keep_errors($policy:ident) $(#[$more:meta])*) => {
@@ -58,7 +58,7 @@ macro_rules! policy_setter {
         ///
         $(#[$more])*
         pub fn keep_errors(self, keep_errors: bool) -> Self {
-            self.policy($crate::$policy::new().keep_errors(keep_errors))
+            self.policy($crate::value::$policy::new().keep_errors(keep_errors))
         }
     };
     (after_crash($policy:ident) $(#[$more:meta])*) => {
@@ -67,8 +67,8 @@ macro_rules! policy_setter {
         #[doc = concat!("See [`after_crash`](crate::", stringify!($policy), "::after_crash) of the policy.")]
         ///
         $(#[$more])*
-        pub fn after_crash(self, after_crash: $crate::AfterCrash) -> Self {
-            self.policy($crate::$policy::new().after_crash(after_crash))
+        pub fn after_crash(self, after_crash: $crate::value::AfterCrash) -> Self {
+            self.policy($crate::value::$policy::new().after_crash(after_crash))
         }
     };
     (retention($policy:ident) $(#[$more:meta])*) => {
@@ -83,7 +83,7 @@ macro_rules! policy_setter {
         /// Panics if `retention` is less than a millisecond.
         #[track_caller]
         pub fn retention(self, retention: ::std::time::Duration) -> Self {
-            self.policy($crate::$policy::new().retention(retention))
+            self.policy($crate::value::$policy::new().retention(retention))
         }
     };
     (lease($policy:ident) $(#[$more:meta])*) => {
@@ -98,7 +98,7 @@ macro_rules! policy_setter {
         /// Panics if `lease` is less than a millisecond.
         #[track_caller]
         pub fn lease(self, lease: ::std::time::Duration) -> Self {
-            self.policy($crate::$policy::new().lease(lease))
+            self.policy($crate::value::$policy::new().lease(lease))
         }
     };
     (retry_after($policy:ident) $(#[$more:meta])*) => {
@@ -107,7 +107,7 @@ macro_rules! policy_setter {
         ///
         $(#[$more])*
         pub fn retry_after(self, retry_after: ::std::time::Duration) -> Self {
-            self.policy($crate::$policy::new().retry_after(retry_after))
+            self.policy($crate::value::$policy::new().retry_after(retry_after))
         }
     };
     (request_limit($policy:ident) $(#[$more:meta])*) => {
@@ -116,7 +116,7 @@ macro_rules! policy_setter {
         ///
         $(#[$more])*
         pub fn request_limit(self, bytes: usize) -> Self {
-            self.policy($crate::$policy::new().request_limit(bytes))
+            self.policy($crate::value::$policy::new().request_limit(bytes))
         }
     };
     (response_limit($policy:ident) $(#[$more:meta])*) => {
@@ -125,7 +125,7 @@ macro_rules! policy_setter {
         ///
         $(#[$more])*
         pub fn response_limit(self, bytes: usize) -> Self {
-            self.policy($crate::$policy::new().response_limit(bytes))
+            self.policy($crate::value::$policy::new().response_limit(bytes))
         }
     };
     (stream_after($policy:ident) $(#[$more:meta])*) => {
@@ -134,7 +134,7 @@ macro_rules! policy_setter {
         ///
         $(#[$more])*
         pub fn stream_after(self, duration: ::std::time::Duration) -> Self {
-            self.policy($crate::$policy::new().stream_after(duration))
+            self.policy($crate::value::$policy::new().stream_after(duration))
         }
     };
 }

@@ -91,35 +91,6 @@ impl<M> ConsumerLayer<M> {
         self.with(|settings| settings.fingerprint = Arc::new(move |message| Ok(fingerprint(message))))
     }
 
-    /// Sets which errors of the service no other try can change, such as a closed account: the message is
-    /// [`FailedPermanently`], and its duplicates are too.
-    ///
-    /// `E` is the service's error type; errors of another type are never permanent. The service's work in the layer's
-    /// transaction is rolled back. The service itself can report the same with [`Operation::fail_permanently`].
-    ///
-    /// ```
-    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
-    ///
-    /// enum PayoutError {
-    ///     AccountClosed,
-    ///     BankUnreachable,
-    /// }
-    ///
-    /// let layer = ConsumerLayer::with_fingerprint(
-    ///     MemoryStore::new(),
-    ///     "payouts",
-    ///     |number: &String| number.clone(),
-    ///     |_| Fingerprint::OFF,
-    /// )
-    /// .permanent_errors(|error: &PayoutError| matches!(error, PayoutError::AccountClosed));
-    /// # drop((layer, PayoutError::BankUnreachable));
-    /// ```
-    ///
-    /// [`FailedPermanently`]: super::Consumed::FailedPermanently
-    pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|settings| settings.permanent = Permanent::when(is_permanent))
-    }
-
     /// Puts the [`Operation`] into the message before the service receives it: the attempt, keys for downstream calls,
     /// and a signal if the claim is lost.
     ///
@@ -197,6 +168,10 @@ impl<M> ConsumerLayer<M> {
 
     pub(super) fn apply(self, policy: RunPolicy) -> Self {
         self.with(|settings| settings.policy.apply(policy))
+    }
+
+    pub(super) fn with_permanent(self, permanent: Permanent) -> Self {
+        self.with(|settings| settings.permanent = permanent)
     }
 
     pub(super) fn with_engine(self, change: impl FnOnce(&mut Engine)) -> Self {

@@ -111,12 +111,7 @@ impl<M> Settings<M> {
         S::Error: 'static,
     {
         let remembered = |attempt| self.remembered(attempt);
-        let errand = Execution {
-            key: &key,
-            claim: &claim,
-            policy: &self.policy,
-            counts: Some(&remembered),
-        };
+        let errand = Execution { key: &key, claim: &claim, policy: &self.policy, counts: Some(&remembered) };
         let (settings, working, named) = (&self, &work, &key);
         let job = move |started: RunContext| async move {
             let granted = started.granted;
@@ -220,9 +215,7 @@ impl<M> Settings<M> {
             }
             NoOutcome::RolledBack { attempt } => Consumed::RolledBack { attempt, retry_after: self.pause(attempt) },
             NoOutcome::CommitUnknown => Consumed::CommitUnknown { retry_after: self.retry_after },
-            NoOutcome::Incompatible | NoOutcome::NotNow(_) => {
-                Consumed::Unavailable { retry_after: self.retry_after }
-            }
+            NoOutcome::Incompatible | NoOutcome::NotNow(_) => Consumed::Unavailable { retry_after: self.retry_after },
         }
     }
 }

@@ -43,5 +43,26 @@ impl<M> ConsumerLayer<M> {
         background_tasks,
         secret,
         observer,
+        /// A message whose error is permanent is [`FailedPermanently`](crate::consumer::Consumed::FailedPermanently),
+        /// and its duplicates are too.
+        ///
+        /// ```
+        /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
+        ///
+        /// enum PayoutError {
+        ///     AccountClosed,
+        ///     BankUnreachable,
+        /// }
+        ///
+        /// let layer = ConsumerLayer::with_fingerprint(
+        ///     MemoryStore::new(),
+        ///     "payouts",
+        ///     |number: &String| number.clone(),
+        ///     |_| Fingerprint::OFF,
+        /// )
+        /// .permanent_errors(|error: &PayoutError| matches!(error, PayoutError::AccountClosed));
+        /// # drop((layer, PayoutError::BankUnreachable));
+        /// ```
+        permanent_errors,
     }
 }

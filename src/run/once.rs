@@ -119,16 +119,6 @@ impl Once {
         Self { fingerprint, ..self }
     }
 
-    /// Sets which errors no other try can change: such an error is recorded, the function never runs again, and
-    /// duplicates are refused with `handler-failed`.
-    ///
-    /// `E` is the function's error type; errors of another type are never permanent. The function's work in the
-    /// transaction of a [transactional](Self::transactional) run is rolled back. The function itself can report the
-    /// same with [`Operation::fail_permanently`].
-    pub fn permanent_errors<E: 'static>(self, is_permanent: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
-        Self { permanent: Permanent::when(is_permanent), ..self }
-    }
-
     /// Sets whether a duplicate of an ended run is refused (`duplicate-request`), instead of receiving the first one's
     /// value. Default: `false`; in a [window](RunPolicy::window) `true`.
     ///
@@ -205,6 +195,10 @@ impl Once {
     pub(super) fn apply(mut self, policy: RunPolicy) -> Self {
         self.policy.apply(policy);
         self
+    }
+
+    pub(super) fn with_permanent(self, permanent: Permanent) -> Self {
+        Self { permanent, ..self }
     }
 
     pub(super) fn with_engine(mut self, change: impl FnOnce(&mut Engine)) -> Self {

@@ -37,5 +37,7 @@ impl Once {
         background_tasks,
         secret,
         observer,
+        /// Duplicates of a permanent error are refused with `handler-failed`.
+        permanent_errors,
     }
 }

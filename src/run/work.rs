@@ -53,12 +53,7 @@ where
     Err(RunError::Refused(refusal))
 }
 
-fn fate<T: Serialize, E: 'static>(
-    policy: &RunSettings,
-    work: &Work,
-    rules: &Rules,
-    outcome: &Result<T, E>,
-) -> Fate {
+fn fate<T: Serialize, E: 'static>(policy: &RunSettings, work: &Work, rules: &Rules, outcome: &Result<T, E>) -> Fate {
     let is_final = outcome.as_ref().map_or_else(|error| rules.permanent.is(error), |_| true);
     if !policy.keeps_outcome(work.wishes(), is_final) {
         return Fate::Release(policy.retention);

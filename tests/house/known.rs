@@ -25,8 +25,10 @@ pub(crate) const HIDDEN: &[&str] = &[
     "reconcile/case.rs: crate::engine::NoOutcome",
     "reconcile/case.rs: crate::engine::Work",
     "reconcile/case.rs: crate::value::Digest",
+    "reconcile/case.rs: crate::value::RunSettings",
     "reconcile/case.rs: crate::value::hex",
     "reconcile/reconciler.rs: crate::engine::Engine",
+    "reconcile/reconciler.rs: crate::value::Resolved",
     "reconcile/reconciler.rs: crate::value::nonzero",
     "reconcile/unsent.rs: crate::engine::CatchUnwind",
     "testing/clock.rs: crate::value::millis",
@@ -51,15 +53,12 @@ pub(crate) const CIRCLES: &[&str] = &[
 
 /// Files of more than 300 lines.
 pub(crate) const LONG_FILES: &[&str] = &[
-    "consumer/layer.rs",
     "extract/key/mod.rs",
     "extract/scope.rs",
     "http/begin.rs",
     "http/run.rs",
-    "layer/idempotency/layer.rs",
     "reconcile/reconciler.rs",
     "sql/outbox/relay.rs",
-    "value/policy.rs",
     "value/refusal.rs",
 ];
 

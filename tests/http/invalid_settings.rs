@@ -1,6 +1,6 @@
 //! Settings that cannot be meant are refused when a layer is built.
 
-use std::{convert::Infallible, time::Duration};
+use std::{cell::Cell, convert::Infallible, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
@@ -104,6 +104,18 @@ fn tokens_that_are_never_good() {
     drop(Tokens::new(MemoryStore::new()).lifetime(Duration::ZERO));
 }
 
+thread_local! {
+    static PANICKED_IN: Cell<String> = const { Cell::new(String::new()) };
+}
+
+fn note_where_it_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICKED_IN.set(panic.location().map_or_else(String::new, |place| place.file().to_owned()));
+        before(panic);
+    }));
+}
+
 /// What one layer refuses, every other one refuses.
 #[test]
 fn no_time_for_the_store_and_nothing_to_remember() {
@@ -111,7 +123,9 @@ fn no_time_for_the_store_and_nothing_to_remember() {
         let panic = std::panic::catch_unwind(build).expect_err(what);
         let text = panic.downcast_ref::<String>().unwrap_or_else(|| panic!("{what}: no text"));
         assert!(text.contains(message), "{what}: {text}");
+        assert_eq!(PANICKED_IN.take(), file!(), "{what}: the panic is at the caller's line");
     };
+    note_where_it_panics();
     macro_rules! each {
         ($method:ident: $message:literal; $($what:literal: $layer:expr),+ $(,)?) => {
             $(refused($what, Box::new(|| drop($layer.$method(Duration::ZERO))), $message);)+
@@ -128,6 +142,10 @@ fn no_time_for_the_store_and_nothing_to_remember() {
         "ConsumerLayer": consumer(),
         "Once": Once::new(store(), "o"),
         "Reconciler": reconciler(),
+    );
+    each!(body_timeout: "a body timeout of zero";
+        "IdempotencyLayer": layer(),
+        "TokenLayer": Tokens::new(store()).layer("t"),
     );
     each!(retention: "a retention of 0ns remembers nothing";
         "IdempotencyLayer": layer(),

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "axum")]
 mod answers;
+mod applied_policies;
 #[cfg(all(feature = "axum", feature = "testing"))]
 mod at_most_once;
 #[cfg(feature = "testing")]

@@ -13,8 +13,8 @@ use axum::{
 use futures_util::stream;
 use tower::ServiceExt;
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Preset,
-    TokenLayer, Tokens, key, scope, testing::ManualClock,
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Preset, TokenLayer, Tokens, key, scope,
+    testing::ManualClock,
 };
 
 use crate::{
@@ -114,43 +114,6 @@ async fn head_of_a_protected_get() {
     let (statuses, heard) = twice(app, ask).await;
     assert_eq!(statuses, [200, 200]);
     assert_one(&heard, "/orders", "route `HEAD` to something that does not write");
-}
-
-#[test]
-fn a_policy_after_what_it_replaces() {
-    let (heard, _listening) = Heard::listen();
-    drop(layer().policy(Policy::reject()).lease(Duration::from_secs(10)));
-    // A clone is a new beginning, as where routes adjust one layer.
-    drop(layer().lease(Duration::from_secs(10)).clone().policy(Policy::reject()));
-    assert_eq!(heard.take(), [""; 0]);
-    drop(layer().lease(Duration::from_secs(10)).policy(Policy::reject()));
-    let heard = heard.take();
-    assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(heard[0].contains("call `policy(..)` first") && heard[0].contains("mistakes.rs"), "{heard:?}");
-}
-
-#[test]
-fn a_policy_of_messages_or_functions_after_what_it_replaces() {
-    let (heard, _listening) = Heard::listen();
-    let lease = Duration::from_secs(10);
-    let of = |order: &String| order.clone();
-    let messages = || ConsumerLayer::with_fingerprint(MemoryStore::new(), "payouts", of, |_| Fingerprint::OFF);
-    drop(messages().policy(Policy::replay()).lease(lease).retention(lease));
-    drop(messages().lease(lease).clone().policy(Policy::replay()));
-    assert_eq!(heard.take(), [""; 0]);
-    drop(messages().retention(lease).policy(Policy::replay()));
-    #[cfg(feature = "json")]
-    {
-        let functions = || tower_idempotency::Once::new(MemoryStore::new(), "invoices");
-        drop(functions().policy(Policy::replay()).lease(lease));
-        drop(functions().lease(lease).clone().policy(Policy::replay()));
-        drop(functions().lease(lease).policy(Policy::replay()));
-    }
-    let heard = heard.take();
-    assert_eq!(heard.len(), if cfg!(feature = "json") { 2 } else { 1 }, "{heard:?}");
-    for told in heard {
-        assert_eq!(told.matches("mistakes.rs").count(), 2, "{told}");
-    }
 }
 
 #[test]

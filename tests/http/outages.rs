@@ -199,7 +199,7 @@ async fn times_without_end_are_times() {
         layer.policy(policy).store_timeout(ever)
     });
     bench.faults.on(StoreVerb::Claim).once().after_effect().fail(StoreErrorKind::Unavailable);
-    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 1");
+    assert_eq!(bench.line(ask("k")).await, "503 store-unavailable, retry after 5");
     bench.faults.on(StoreVerb::Settle).times(20).fail(StoreErrorKind::Unavailable);
     bench.faults.on(StoreVerb::Changed).once().fail(StoreErrorKind::Unavailable);
     let clients = [bench.send(ask("k").takes(LEASE)), bench.send(ask("k").takes(LEASE))];

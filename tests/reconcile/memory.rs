@@ -19,7 +19,8 @@ use tokio::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey, StoreErrorKind, StoreVerb,
+    IdempotencyLayer, MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey, RunPolicy, StoreErrorKind,
+    StoreVerb,
     reconcile::{Abandoned, Resolution, SweepReport},
     store::{Claim, Claimed, Filter, Settlement, State, Store, StoreAdmin},
     testing::FaultyStore,
@@ -226,7 +227,7 @@ async fn a_record_whose_lease_is_unknown_is_left_alone_for_five_minutes() {
 async fn a_function_hears_before_its_effect_that_its_record_may_be_abandoned() {
     let store = FaultyStore::new(MemoryStore::new());
     store.faults().on(StoreVerb::Renew).hang();
-    let once = Once::new(store, "payments").policy(Policy::at_most_once().lease(LEASE));
+    let once = Once::new(store, "payments").policy(RunPolicy::at_most_once().lease(LEASE));
     let work = |operation: Operation| async move {
         sleep(LEASE / 2).await;
         let before = operation.is_lost();

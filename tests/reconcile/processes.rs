@@ -13,7 +13,7 @@ use std::{
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey,
+    MemoryStore, Once, Operation, Payload, Reconciler, RecordKey, RunPolicy,
     reconcile::{Resolution, SweepReport},
     run::RunError,
     store::{Claim, Filter, State, StoreAdmin},
@@ -87,7 +87,7 @@ async fn in_a_process_of_its_own() {
 }
 
 fn payments(store: Arc<dyn StoreAdmin>) -> Once {
-    Once::new(store, "payments").policy(Policy::at_most_once().lease(LEASE))
+    Once::new(store, "payments").policy(RunPolicy::at_most_once().lease(LEASE))
 }
 
 async fn abandoned(store: &dyn StoreAdmin) -> usize {

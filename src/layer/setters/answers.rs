@@ -126,7 +126,7 @@ macro_rules! answer_setter {
         $(#[$more])*
         pub fn render(
             self,
-            render: impl Fn(&$crate::RefusedRequest<'_>) -> ::http::Response<::bytes::Bytes> + Send + Sync + 'static,
+            render: impl Fn(&$crate::http::RefusedRequest<'_>) -> ::http::Response<::bytes::Bytes> + Send + Sync + 'static,
         ) -> Self {
             self.with(|exchange| exchange.render = Some(::std::sync::Arc::new(render)))
         }

@@ -1,8 +1,8 @@
 //! What happens to a repeated operation, as the application sets it.
 //!
 //! [`RunPolicy`] has what every edge has, and is the policy of messages and functions. [`Policy`] is HTTP's, around it:
-//! it adds answers, statuses and bodies. HTTP's has the shorter name, since most users write nothing but routes, and a
-//! route says `Policy::reject()`. There is no setting that an edge takes and does not follow: answers of one's own
+//! it adds answers, statuses and bodies. HTTP's has the shorter name, since most users write only routes, and a route
+//! says `Policy::reject()`. There is no setting that an edge takes and does not follow: answers of one's own
 //! cannot be given to a message. For the same reason `retry_after` is a setting of HTTP and of consumers, and not of
 //! `RunPolicy`: a function has nobody to send it to.
 //!
@@ -21,15 +21,15 @@ use std::time::Duration;
 
 use self::{resolved::Resolve, setting::Setting};
 
-pub(crate) use self::{
-    directives::{HandlerDirectives, Retain},
-    resolved::Resolved,
-    run::RunSettings,
-};
 pub use self::{
     axes::{AfterCrash, OnDuplicate, WhileRunning},
     http::Policy,
     run::RunPolicy,
+};
+pub(crate) use self::{
+    directives::{HandlerDirectives, Retain},
+    resolved::Resolved,
+    run::RunSettings,
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);

@@ -112,7 +112,7 @@ impl RunPolicy {
     /// Creates a policy under which operations with the same key run one after the other: a duplicate is refused while
     /// the first one runs, and runs itself afterwards. It sets [`retention`](Self::retention) and [`wait`](Self::wait).
     ///
-    /// This is no idempotency: nothing is remembered.
+    /// This is less than idempotency: nothing is remembered.
     pub fn one_at_a_time() -> Self {
         let retention = Setting::by_mode(MILLISECOND);
         Self { retention, wait: Setting::by_mode(Duration::ZERO), ..Self::of(Mode::OneAtATime) }
@@ -212,7 +212,7 @@ impl RunSettings {
         self.after_crash == AfterCrash::Never
     }
 
-    /// Returns whether the outcome of something that is no HTTP request is kept. `is_final` states that the next try
+    /// Returns whether the outcome of a message or a function is kept. `is_final` states that the next try
     /// cannot change it.
     pub(crate) fn keeps_outcome(&self, wishes: HandlerDirectives, is_final: bool) -> bool {
         match wishes.retain {

@@ -5,7 +5,7 @@ use std::{convert::Infallible, panic::AssertUnwindSafe, time::Duration};
 use futures_util::FutureExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Keep, Operation, Policy, Refusal,
+    ConsumerLayer, Fingerprint, Operation, Refusal,
     consumer::{Action, Consumed},
     run::{Once, RunError},
 };
@@ -201,7 +201,7 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: TestDa
     let process = Process::<D>::start(&D::place().await).await;
     let layer = consumer(&process);
     let by_type = layer.clone().permanent_errors(|error: &&'static str| *error == "told to fail");
-    let everything = layer.clone().keep(Keep::EVERYTHING);
+    let everything = layer.clone().keep_errors(true);
     for (id, layer, end) in
         [("a", &layer, End::FailsPermanently), ("b", &by_type, End::Fails), ("c", &everything, End::Fails)]
     {
@@ -263,7 +263,7 @@ pub(crate) async fn functions<D: TestDatabase>() {
     assert_eq!(process.effects("closed").await, 1);
 
     // An error that is kept is recorded, and what was done for it is not.
-    let kept = once.clone().policy(Policy::replay().keep(Keep::EVERYTHING));
+    let kept = once.clone().keep_errors(true);
     let effect = |operation: Operation| async move {
         let mut tx = operation.transaction::<D>().unwrap();
         D::say(&mut tx, "INSERT INTO effects VALUES ('kept')").await.unwrap();
