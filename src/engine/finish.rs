@@ -78,7 +78,7 @@ impl Run<'_> {
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     pub(crate) fn finish(mut self, mut how: How) -> impl Future<Output = Ending> {
         async move {
-            // From here on it has to be finished, attached or not.
+            // From here on it has to be finished, whether its caller stays or not.
             self.work.enter(Stage::Claimed);
             self.ending = true;
             if let Some(transaction) = self.transaction.take() {

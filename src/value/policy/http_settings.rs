@@ -86,3 +86,21 @@ impl From<RunPolicy> for Policy {
         Self { run, ..policy }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::policy::{DAY, UNRECONCILED};
+
+    #[test]
+    fn horizons() {
+        let policy = Policy::replay().lease(Duration::from_secs(30)).retention(Duration::from_secs(2)).resolve();
+        assert_eq!(policy.run.horizon(), Duration::from_secs(300));
+        assert_eq!(policy.released_for(None), Duration::from_secs(2));
+        let replay = Policy::replay().resolve();
+        assert_eq!(replay.run.horizon(), DAY);
+        assert_eq!(replay.released_for(Some(StatusCode::CONFLICT)), HOUR);
+        assert_eq!(replay.released_for(Some(StatusCode::BAD_GATEWAY)), DAY);
+        assert_eq!(Policy::at_most_once().resolve().run.horizon(), UNRECONCILED);
+    }
+}
