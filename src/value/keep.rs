@@ -7,10 +7,10 @@ use http::{HeaderMap, StatusCode};
 /// An answer that is not kept releases the key: the next try runs, as the next attempt. An answer of 401, 407 or 429
 /// states that nothing began, and [undoes](crate::guide::layers#answers-that-undo-the-attempt) the attempt instead.
 #[derive(Clone)]
-pub struct Keep(Rule);
+pub struct Keep(KeepRule);
 
 #[derive(Clone)]
-enum Rule {
+enum KeepRule {
     Success,
     Final,
     Everything,
@@ -35,16 +35,16 @@ impl Keep {
     /// });
     /// # drop(but_no_login);
     /// ```
-    pub const SUCCESS: Self = Self(Rule::Success);
+    pub const SUCCESS: Self = Self(KeepRule::Success);
 
     /// Keeps 2xx, 3xx, and those 4xx that a retry cannot change: all but 401, 403, 407, 408, 412, 413, 415, 421, 423,
     /// 424, 425, 426, 428, 429 and 431.
-    pub const FINAL: Self = Self(Rule::Final);
+    pub const FINAL: Self = Self(KeepRule::Final);
 
     /// Keeps every answer, and panics.
-    pub const EVERYTHING: Self = Self(Rule::Everything);
+    pub const EVERYTHING: Self = Self(KeepRule::Everything);
 
-    pub(super) const NOTHING: Self = Self(Rule::Nothing);
+    pub(super) const NOTHING: Self = Self(KeepRule::Nothing);
 
     /// Keeps the answers for which `keep` returns `true`. If `keep` panics, the request counts as one whose handler
     /// panicked.
@@ -56,7 +56,7 @@ impl Keep {
     /// # drop(policy);
     /// ```
     pub fn when(keep: impl Fn(&Answer<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Self(Rule::When(Arc::new(keep)))
+        Self(KeepRule::When(Arc::new(keep)))
     }
 
     /// Keeps every answer, and panics, except for the statuses that state that nothing was run.
@@ -71,37 +71,37 @@ impl Keep {
     /// # drop(policy);
     /// ```
     pub fn everything_but(statuses: impl IntoIterator<Item = StatusCode>) -> Self {
-        Self(Rule::EverythingBut(statuses.into_iter().collect()))
+        Self(KeepRule::EverythingBut(statuses.into_iter().collect()))
     }
 
     pub(crate) fn keeps(&self, answer: &Answer<'_>) -> bool {
         let status = answer.status();
         let success = status.is_success() || status.is_redirection();
         match &self.0 {
-            Rule::Success => success,
-            Rule::Final => success || (status.is_client_error() && !is_passing(status)),
-            Rule::Everything => true,
-            Rule::EverythingBut(statuses) => !statuses.contains(&status),
-            Rule::Nothing => false,
-            Rule::When(keep) => keep(answer),
+            KeepRule::Success => success,
+            KeepRule::Final => success || (status.is_client_error() && !is_passing(status)),
+            KeepRule::Everything => true,
+            KeepRule::EverythingBut(statuses) => !statuses.contains(&status),
+            KeepRule::Nothing => false,
+            KeepRule::When(keep) => keep(answer),
         }
     }
 
     /// Returns whether failures are kept by default, panics too.
     pub(crate) fn is_of_failures(&self) -> bool {
-        matches!(self.0, Rule::Everything | Rule::EverythingBut(_))
+        matches!(self.0, KeepRule::Everything | KeepRule::EverythingBut(_))
     }
 }
 
 impl fmt::Debug for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            Rule::Success => "SUCCESS",
-            Rule::Final => "FINAL",
-            Rule::Everything => "EVERYTHING",
-            Rule::EverythingBut(_) => "everything_but(..)",
-            Rule::Nothing => "NOTHING",
-            Rule::When(_) => "when(..)",
+            KeepRule::Success => "SUCCESS",
+            KeepRule::Final => "FINAL",
+            KeepRule::Everything => "EVERYTHING",
+            KeepRule::EverythingBut(_) => "everything_but(..)",
+            KeepRule::Nothing => "NOTHING",
+            KeepRule::When(_) => "when(..)",
         })
     }
 }

@@ -88,10 +88,14 @@ fn no_setter_is_written_twice() {
 /// The public functions of a room that take `self`, also those that macros write.
 fn builder_calls(room: &str) -> BTreeSet<String> {
     let mut calls = written_by_hand(room);
-    calls.extend(impl_items(room).filter_map(|item| match item {
-        ImplItem::Macro(item) if is_of_setters(&item.mac) => Some(names_in(&item.mac)),
-        _ => None,
-    }).flatten());
+    calls.extend(
+        impl_items(room)
+            .filter_map(|item| match item {
+                ImplItem::Macro(item) if is_of_setters(&item.mac) => Some(names_in(&item.mac)),
+                _ => None,
+            })
+            .flatten(),
+    );
     calls
 }
 

@@ -19,7 +19,12 @@ const ROOMS: &[(&str, May)] = &[
     ("cors", May::Use(&[])),
     ("token", May::Use(&["value", "store", "extract"])),
     ("http", May::Use(&["value", "store", "engine", "sql", "extract", "body", "problem", "cors", "token"])),
-    ("layer", May::Use(&["value", "store", "engine", "builder", "sql", "extract", "body", "problem", "cors", "token", "http"])),
+    (
+        "layer",
+        May::Use(&[
+            "value", "store", "engine", "builder", "sql", "extract", "body", "problem", "cors", "token", "http",
+        ]),
+    ),
     ("consumer", May::Use(&["value", "store", "engine", "builder", "sql"])),
     ("run", May::Use(&["value", "store", "engine", "builder", "sql"])),
     ("preset", May::UsePublic),

@@ -34,7 +34,7 @@ struct Setting<B, P> {
 
 macro_rules! settings {
     ($builder:ty, $policy:ty: $($name:ident($called:expr, $applied:expr);)*) => {
-        vec![$(Setting {
+        [$(Setting {
             call: |builder: $builder| builder.$name($called),
             called: shown(stringify!($name), &$called),
             in_policy: |policy: $policy| policy.$name($applied),
