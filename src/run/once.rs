@@ -276,8 +276,8 @@ impl Once {
         let running = async move {
             match key {
                 Ok(key) => {
-                    let errand = Execution { key: &key, claim: &claim, policy: &policy, attached, counts: None };
-                    work::run(&engine, &working, errand, &permanent, function).await
+                    let execution = Execution { key: &key, claim: &claim, policy: &policy, attached, counts: None };
+                    work::run(&engine, &working, execution, &permanent, function).await
                 }
                 Err(refusal) => Err(RunError::Refused(refusal)),
             }

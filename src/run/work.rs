@@ -5,14 +5,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::RunError;
 use crate::{
-    engine::{Engine, Execution, ExecutionOutcome, Fate, Operation, Permanent, Work},
+    engine::{Completion, Engine, Execution, ExecutionOutcome, Operation, Permanent, Work},
     value::{Event, OnDuplicate, Payload, Policy, Refusal, is_failure, json_of},
 };
 
 pub(super) async fn run<T, E, F>(
     engine: &Engine,
     work: &Arc<Work>,
-    errand: Execution<'_>,
+    execution: Execution<'_>,
     permanent: &Permanent,
     function: impl FnOnce(Operation) -> F,
 ) -> Result<T, RunError<E>>
@@ -21,13 +21,13 @@ where
     E: 'static,
     F: Future<Output = Result<T, E>>,
 {
-    let (key, policy) = (errand.key, errand.policy);
+    let (key, policy) = (execution.key, execution.policy);
     let job = |started| async move {
         let outcome = function(Operation::new(work.clone(), key.clone(), started, policy.retention)).await;
-        let fate = fate(policy, work, permanent, &outcome);
-        (outcome, fate)
+        let completion = completion(policy, work, permanent, &outcome);
+        (outcome, completion)
     };
-    let refusal = match engine.perform(work, errand, job).await {
+    let refusal = match engine.execute(work, execution, job).await {
         ExecutionOutcome::Ran(outcome) => return outcome.map_err(RunError::Failed),
         ExecutionOutcome::NoOutcome(why) => why.refusal(),
         // Whatever the policy is, a duplicate of a failure must not receive a success.
@@ -47,15 +47,20 @@ where
     Err(RunError::Refused(refusal))
 }
 
-fn fate<T: Serialize, E: 'static>(policy: &Policy, work: &Work, permanent: &Permanent, outcome: &Result<T, E>) -> Fate {
+fn completion<T: Serialize, E: 'static>(
+    policy: &Policy,
+    work: &Work,
+    permanent: &Permanent,
+    outcome: &Result<T, E>,
+) -> Completion {
     let is_final = outcome.as_ref().map_or_else(|error| permanent.is(error), |_| true);
     if !policy.keeps_outcome(work.wishes(), is_final) {
-        return Fate::Release(policy.released_for(None));
+        return Completion::Release(policy.released_for(None));
     }
-    let Ok(value) = outcome else { return Fate::Fail };
+    let Ok(value) = outcome else { return Completion::Fail };
     let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
     let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= policy.response_limit);
-    Fate::Settle(payload.filter(fits))
+    Completion::Settle(payload.filter(fits))
 }
 
 /// Returns the kept value, or the refusal that its duplicate receives instead.
