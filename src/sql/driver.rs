@@ -84,7 +84,7 @@ pub trait Driver: Database {
         connection: &'a mut Self::Connection,
         statement: &'a Statement,
         values: &'a [Value<'a>],
-    ) -> impl Future<Output = sqlx::Result<StatementResult<Self::RecordRow>>> + Send + 'a;
+    ) -> impl Future<Output = sqlx::Result<StatementResult<Self::Row>>> + Send + 'a;
 
     /// Executes a text of several statements.
     fn run(connection: &mut Self::Connection, text: String) -> impl Future<Output = sqlx::Result<()>> + Send + '_;
@@ -108,13 +108,13 @@ pub trait Driver: Database {
     fn refusal(error: &dyn DatabaseError) -> ErrorClass;
 
     /// Reads a number.
-    fn int(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<i64>>;
+    fn int(row: &Self::Row, at: usize) -> sqlx::Result<Option<i64>>;
     /// Reads a truth value.
-    fn flag(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<bool>>;
+    fn flag(row: &Self::Row, at: usize) -> sqlx::Result<Option<bool>>;
     /// Reads text.
-    fn text(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<String>>;
+    fn text(row: &Self::Row, at: usize) -> sqlx::Result<Option<String>>;
     /// Reads bytes.
-    fn bytes(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<Vec<u8>>>;
+    fn bytes(row: &Self::Row, at: usize) -> sqlx::Result<Option<Vec<u8>>>;
 }
 
 /// A database that an [`SqlStore`](super::SqlStore) can work on: `sqlx::Postgres`, `sqlx::MySql` or `sqlx::Sqlite`.
@@ -138,7 +138,7 @@ macro_rules! same_for {
             connection: &'a mut Self::Connection,
             statement: &'a $crate::sql::statement::Statement,
             values: &'a [$crate::sql::driver::Value<'a>],
-        ) -> impl Future<Output = sqlx::Result<$crate::sql::driver::StatementResult<Self::RecordRow>>> + Send + 'a {
+        ) -> impl Future<Output = sqlx::Result<$crate::sql::driver::StatementResult<Self::Row>>> + Send + 'a {
             use sqlx::Arguments as _;
             use $crate::sql::driver::{StatementResult, Value};
 
@@ -166,20 +166,20 @@ macro_rules! same_for {
             sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(connection).await.map(drop)
         }
 
-        fn int(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<i64>> {
-            sqlx::RecordRow::try_get(row, at)
+        fn int(row: &Self::Row, at: usize) -> sqlx::Result<Option<i64>> {
+            sqlx::Row::try_get(row, at)
         }
 
-        fn flag(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<bool>> {
-            sqlx::RecordRow::try_get(row, at)
+        fn flag(row: &Self::Row, at: usize) -> sqlx::Result<Option<bool>> {
+            sqlx::Row::try_get(row, at)
         }
 
-        fn text(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<String>> {
-            sqlx::RecordRow::try_get(row, at)
+        fn text(row: &Self::Row, at: usize) -> sqlx::Result<Option<String>> {
+            sqlx::Row::try_get(row, at)
         }
 
-        fn bytes(row: &Self::RecordRow, at: usize) -> sqlx::Result<Option<Vec<u8>>> {
-            sqlx::RecordRow::try_get(row, at)
+        fn bytes(row: &Self::Row, at: usize) -> sqlx::Result<Option<Vec<u8>>> {
+            sqlx::Row::try_get(row, at)
         }
     };
 }

@@ -3,7 +3,7 @@ use std::future::Future;
 use sqlx::{Database, Decode, Encode, Type};
 
 pub(super) type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
-pub(super) type Row<C> = <<C as Session>::Database as Database>::RecordRow;
+pub(super) type Row<C> = <<C as Session>::Database as Database>::Row;
 
 /// A connection on which guards are executed: `sqlx::PgConnection`, `sqlx::MySqlConnection`, `sqlx::SqliteConnection`.
 ///
@@ -111,7 +111,7 @@ macro_rules! session {
             where
                 T: for<'r> Decode<'r, $database> + Type<$database>,
             {
-                sqlx::RecordRow::try_get(row, at)
+                sqlx::Row::try_get(row, at)
             }
 
             fn number(row: &Row<Self>, at: usize) -> sqlx::Result<i64> {

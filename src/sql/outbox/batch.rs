@@ -114,6 +114,6 @@ fn lines(topics: &[&str]) -> String {
     topics.iter().fold(String::from("\n"), |lines, topic| lines + topic + "\n")
 }
 
-pub(crate) fn read_all<D: Driver>(rows: &[D::RecordRow]) -> Result<Vec<StagedMessage>, StoreError> {
+pub(crate) fn read_all<D: Driver>(rows: &[D::Row]) -> Result<Vec<StagedMessage>, StoreError> {
     rows.iter().map(StagedMessage::read::<D>).collect::<Result<_, _>>().map_err(unreadable::<D>)
 }

@@ -109,7 +109,7 @@ pub struct StagedMessage {
 
 impl StagedMessage {
     /// Reads the columns of [`MESSAGE`](super::statements).
-    pub(crate) fn read<D: Driver>(row: &D::RecordRow) -> sqlx::Result<Self> {
+    pub(crate) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
         let text = |at| Ok::<_, sqlx::Error>(D::text(row, at)?.unwrap_or_default());
         let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or_default());
         let message = Message {

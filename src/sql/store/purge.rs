@@ -171,7 +171,7 @@ impl<D: Driver> Drop for Closing<D> {
 }
 
 /// Returns the ids that were found, sorted, so that two concurrent purges lock them in the same order.
-fn ids_of<D: Driver>(rows: &[D::RecordRow]) -> sqlx::Result<Vec<Vec<u8>>> {
+fn ids_of<D: Driver>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
     let ids: sqlx::Result<Vec<_>> = rows.iter().map(|row| D::bytes(row, 0)).collect();
     let mut ids: Vec<_> = ids?.into_iter().flatten().collect();
     ids.sort_unstable();

@@ -88,7 +88,7 @@ impl RecordWaiters {
     }
 
     /// Registers a waiter.
-    pub(in crate::sql) fn join<'a>(&'a self, id: &[u8]) -> Waiter<'a> {
+    pub(in crate::sql) fn join<'a>(&'a self, id: &[u8]) -> RecordWaiter<'a> {
         let mut all = self.lock();
         let watched = Arc::clone(all.entry(id.to_vec()).or_default());
         let news = watched.news.subscribe();
@@ -98,7 +98,7 @@ impl RecordWaiters {
         waiting.newcomers = true;
         let after = waiting.reads;
         drop(waiting);
-        Waiter { waiters: self, id: id.to_vec(), watched, news, after, ends }
+        RecordWaiter { waiters: self, id: id.to_vec(), watched, news, after, ends }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Arc<WaitedRecord>>> {
@@ -140,7 +140,7 @@ impl WaitedRecord {
 }
 
 /// A waiter's registration, removed when it is dropped.
-pub(in crate::sql) struct Waiter<'a> {
+pub(in crate::sql) struct RecordWaiter<'a> {
     waiters: &'a RecordWaiters,
     id: Vec<u8>,
     watched: Arc<WaitedRecord>,
@@ -150,7 +150,7 @@ pub(in crate::sql) struct Waiter<'a> {
     ends: u64,
 }
 
-impl Waiter<'_> {
+impl RecordWaiter<'_> {
     /// Returns whether the record is not being read yet. The first caller has to read it.
     pub(in crate::sql) fn is_first(&self) -> bool {
         !std::mem::replace(&mut self.watched.lock().is_read, true)
@@ -177,7 +177,7 @@ impl Waiter<'_> {
     }
 }
 
-impl Drop for Waiter<'_> {
+impl Drop for RecordWaiter<'_> {
     fn drop(&mut self) {
         let mut all = self.waiters.lock();
         let mut waiting = self.watched.lock();

@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads the row of a record.
-pub(in crate::sql) fn read<D: Driver>(row: &D::RecordRow) -> Result<RecordRow, StoreError> {
+pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> Result<RecordRow, StoreError> {
     RecordRow::read::<D>(row).map_err(unreadable::<D>)
 }
 
@@ -76,7 +76,7 @@ impl<D: Driver> SqlStore<D> {
         &self,
         statement: &Statement,
         values: &[Value<'_>],
-    ) -> Result<Vec<D::RecordRow>, StoreError> {
+    ) -> Result<Vec<D::Row>, StoreError> {
         Ok(self.ask(statement, values).await?.rows)
     }
 
@@ -91,11 +91,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Sends a statement until it has an answer. Every statement may be sent again: the record names who has claimed,
     /// settled or released.
-    async fn ask(
-        &self,
-        statement: &Statement,
-        values: &[Value<'_>],
-    ) -> Result<StatementResult<D::RecordRow>, StoreError> {
+    async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<StatementResult<D::Row>, StoreError> {
         self.begin_purging();
         let (began, mut failures, mut sent, bytes) = (Instant::now(), 0, false, bytes_in(values));
         if bytes > D::MOST_BYTES {
@@ -141,7 +137,7 @@ impl<D: Driver> SqlStore<D> {
         &self,
         statement: &Statement,
         values: &[Value<'_>],
-    ) -> Result<StatementResult<D::RecordRow>, StatementError> {
+    ) -> Result<StatementResult<D::Row>, StatementError> {
         let SqlShared { pool, held, .. } = &*self.shared;
         let _turn = held.turn(pool).await.map_err(StatementError::NotSent)?;
         let mut connection = match held.take() {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 use super::{
-    record_waiters::{ClaimStatus, WaitedRecord, Waiter},
+    record_waiters::{ClaimStatus, RecordWaiter, WaitedRecord},
     retry::unreadable,
     values::bytes,
 };
@@ -72,7 +72,7 @@ impl<D: Driver> SqlStore<D> {
 }
 
 /// Resolves once the news say that the claim has ended, or that the reads fail.
-async fn until_ended(waiter: &mut Waiter<'_>, holder: Claimant) -> Result<(), StoreError> {
+async fn until_ended(waiter: &mut RecordWaiter<'_>, holder: Claimant) -> Result<(), StoreError> {
     let holder = holder.to_bytes();
     loop {
         match waiter.news() {

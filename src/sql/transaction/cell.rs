@@ -27,7 +27,7 @@ impl<D: Driver> TransactionCell<D> {
 
     /// Ends the use of the transaction, and returns it if nobody has taken it.
     pub(super) fn end(&self) -> Option<OpenTransaction<D>> {
-        match self.recell(CellState::Ended) {
+        match self.replace(CellState::Ended) {
             CellState::Available(open) => Some(open),
             CellState::Taken | CellState::Ended => None,
         }
@@ -35,7 +35,7 @@ impl<D: Driver> TransactionCell<D> {
 
     pub(super) fn take(&self) -> Result<OpenTransaction<D>, NoTransaction> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match mem::recell(&mut *state, CellState::Taken) {
+        match mem::replace(&mut *state, CellState::Taken) {
             CellState::Available(open) => Ok(open),
             CellState::Taken => Err(NoTransaction::Taken),
             CellState::Ended => {
@@ -56,7 +56,7 @@ impl<D: Driver> TransactionCell<D> {
         drop(open);
     }
 
-    fn recell(&self, by: CellState<D>) -> CellState<D> {
-        mem::recell(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), by)
+    fn replace(&self, by: CellState<D>) -> CellState<D> {
+        mem::replace(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), by)
     }
 }

@@ -148,7 +148,7 @@ impl<D: Driver> SqlStore<D> {
         let shared = &self.shared;
         let seat = permit(Some(&shared.seats)).await;
         let permits = [seat, permit(shared.writing.as_ref()).await, permit(shared.held.turns()).await];
-        let begun = self.begin(claim, running, permits).await;
+        let begun = self.open_transaction(claim, running, permits).await;
         let mut open = begun.map_err(|error| error.into_error::<D>(false))?;
         let marks = Marks::of(claim, granted);
         let enter = &self.shared.statements.enter;
@@ -190,7 +190,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Begins a transaction, on a connection at hand if there is one and the pool is the store's own: hooks of the
     /// application's pool see every connection before and after a handler uses it.
-    async fn begin(
+    async fn open_transaction(
         &self,
         claim: &Claim,
         running: RunningClaim<D>,
