@@ -181,7 +181,7 @@ impl Run<'_> {
             Err(panic) if policy.keeps_panics() => (Err(panic), Completion::Fail),
             Err(panic) => (Err(panic), Completion::Release(policy.released_for(None))),
         };
-        let (how, failed) = self.into_end(execution, completion);
+        let (how, failed) = self.end_request(execution, completion);
         let ending = self.finish(how).await;
         let failed = match &ending {
             FinishOutcome::RolledBack => execution.rolled_back(granted),
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// How the run ends, and what is to be recorded once its transaction is rolled back.
-    fn into_end(&self, execution: &Execution<'_>, completion: Completion) -> (EndRequest, Option<FailedAttempt>) {
+    fn end_request(&self, execution: &Execution<'_>, completion: Completion) -> (EndRequest, Option<FailedAttempt>) {
         let retention = match self.work.wishes().retain {
             Some(Retain::For(retention)) => retention,
             _ => execution.policy.retention,

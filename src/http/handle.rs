@@ -80,7 +80,7 @@ impl Exchange {
             let (mut answer, action) = self.split_outcome(handled, work, asking);
             let action = self.unless_broken(action, work);
             let of_record = self.of_record(&action);
-            let how = self.into_end(&run, action, token.as_deref());
+            let how = self.end_request(&run, action, token.as_deref());
             let ending = run.finish(how).await;
             // The handler has had the head: what is left looks like none.
             let head = head.as_deref().unwrap_or(parts);
@@ -114,7 +114,7 @@ impl Exchange {
     }
 
     /// Converts the fate of a record to the end of its run.
-    fn into_end(&self, run: &Run<'_>, action: RecordAction, token: Option<&PresentedToken>) -> EndRequest {
+    fn end_request(&self, run: &Run<'_>, action: RecordAction, token: Option<&PresentedToken>) -> EndRequest {
         match action {
             RecordAction::Settle(payload, retention) => run.settlement(payload, retention),
             RecordAction::Replace(payload, retention, _) => run.settlement(Some(payload), retention),

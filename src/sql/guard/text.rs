@@ -8,7 +8,7 @@ use super::{
 };
 
 /// A statement that is being written, with quoted names and bound values.
-pub struct Text<C: Session> {
+pub(super) struct Text<C: Session> {
     sql: String,
     arguments: Arguments<C>,
     /// The types of the values, if they have to distinguish statements.
