@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 use super::{BoxError, IdleTimeout};
 
 /// The assumed size of a frame of unknown size, in bytes.
-const UNTOLD: usize = 8 * 1024;
+const ASSUMED_FRAME_SIZE: usize = 8 * 1024;
 
 /// A whole body.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Excess {
 
 /// The reason why a body is not whole.
 #[derive(Debug)]
-pub(crate) enum Failure<E> {
+pub(crate) enum CollectError<E> {
     /// The body is longer than the limit; the rest has not been read.
     TooLong(Excess),
     /// The body broke after the bytes that were read.
@@ -67,7 +67,7 @@ pub(crate) async fn collect<B>(
     mut body: Pin<&mut B>,
     limit: usize,
     mut patience: Patience,
-) -> Result<Collected, Failure<B::Error>>
+) -> Result<Collected, CollectError<B::Error>>
 where
     B: Body<Data = Bytes>,
 {
@@ -75,7 +75,7 @@ where
     let mut more = BytesMut::new();
     let mut trailers: Option<Box<HeaderMap>> = None;
     if exceeds(body.size_hint().lower(), limit) {
-        return Err(Failure::TooLong(Excess { read: first }));
+        return Err(CollectError::TooLong(Excess { read: first }));
     }
     loop {
         let next = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
@@ -89,10 +89,10 @@ where
         }
         let frame = match next {
             Some(Some(Ok(frame))) => frame,
-            Some(Some(Err(error))) => return Err(Failure::Broken(Excess { read: join(first, more) }, error)),
+            Some(Some(Err(error))) => return Err(CollectError::Broken(Excess { read: join(first, more) }, error)),
             Some(None) => break,
-            None if matches!(patience, Patience::Idle(_)) => return Err(Failure::Stalled),
-            None => return Err(Failure::TooSlow(Excess { read: join(first, more) })),
+            None if matches!(patience, Patience::Idle(_)) => return Err(CollectError::Stalled),
+            None => return Err(CollectError::TooSlow(Excess { read: join(first, more) })),
         };
         match frame.into_data() {
             Ok(data) if first.is_empty() && more.is_empty() => first = data,
@@ -111,7 +111,7 @@ where
             }
         }
         if first.len() + more.len() > limit {
-            return Err(Failure::TooLong(Excess { read: join(first, more) }));
+            return Err(CollectError::TooLong(Excess { read: join(first, more) }));
         }
     }
     Ok(Collected { data: join(first, more), trailers })
@@ -134,7 +134,7 @@ where
                 if !is_over_a_limit(&*error.into()) {
                     return;
                 }
-                UNTOLD
+                ASSUMED_FRAME_SIZE
             }
             None => return,
         };
@@ -221,7 +221,7 @@ mod tests {
         let idle = || IdleTimeout::new(3 * second);
         assert_eq!(collect(pin!(slow(2)), 9, Patience::Idle(idle())).await.unwrap().data, "xxxxx");
         let began = tokio::time::Instant::now();
-        assert!(matches!(collect(pin!(slow(4)), 9, Patience::Idle(idle())).await, Err(Failure::Stalled)));
+        assert!(matches!(collect(pin!(slow(4)), 9, Patience::Idle(idle())).await, Err(CollectError::Stalled)));
         assert_eq!(began.elapsed(), 3 * second);
     }
 
@@ -235,18 +235,19 @@ mod tests {
 
     #[tokio::test]
     async fn too_long_and_broken() {
-        let Err(Failure::TooLong(excess)) = collect(pin!(chunks(&["abc", "def", "g"])), 5, Patience::Endless).await
+        let Err(CollectError::TooLong(excess)) =
+            collect(pin!(chunks(&["abc", "def", "g"])), 5, Patience::Endless).await
         else {
             panic!()
         };
         assert_eq!(excess.read, "abcdef");
-        let Err(Failure::TooLong(excess)) =
+        let Err(CollectError::TooLong(excess)) =
             collect(pin!(Full::new(Bytes::from_static(b"abcdef"))), 5, Patience::Endless).await
         else {
             panic!()
         };
         assert!(excess.read.is_empty());
-        let Err(Failure::Broken(excess, error)) =
+        let Err(CollectError::Broken(excess, error)) =
             collect(pin!(chunks(&["ab", "c", "break"])), 5, Patience::Endless).await
         else {
             panic!()
@@ -262,7 +263,7 @@ mod tests {
         let first = futures_util::stream::iter([Ok::<_, Infallible>(first)]);
         let slow = StreamBody::new(first.chain(futures_util::stream::pending()));
         let time = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
-        let Err(Failure::TooSlow(excess)) = collect(pin!(slow), 5, Patience::Until(time)).await else { panic!() };
+        let Err(CollectError::TooSlow(excess)) = collect(pin!(slow), 5, Patience::Until(time)).await else { panic!() };
         assert_eq!(excess.read, "ab");
         let time = Box::pin(tokio::time::sleep(Duration::ZERO));
         assert_eq!(collect(pin!(chunks(&["ab", "c"])), 5, Patience::Until(time)).await.unwrap().data, "abc");

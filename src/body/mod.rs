@@ -18,7 +18,7 @@ mod watch;
 #[cfg(feature = "form")]
 pub(crate) use self::prefix::Prefix;
 pub(crate) use self::{
-    collect::{Collected, Excess, Failure, Patience, collect, drain, is_over_a_limit},
+    collect::{CollectError, Collected, Excess, Patience, collect, drain, is_over_a_limit},
     idle::IdleTimeout,
     watch::Watch,
 };

@@ -20,14 +20,14 @@ pin_project! {
     #[derive(Debug)]
     pub struct RequestBody<B> {
         #[pin]
-        kind: Kind<B>,
+        kind: RequestBodyKind<B>,
     }
 }
 
 pin_project! {
-    #[project = KindProjected]
+    #[project = RequestBodyKindProjected]
     #[derive(Debug)]
-    enum Kind<B> {
+    enum RequestBodyKind<B> {
         Passed { #[pin] body: B },
         Watched { #[pin] body: B, watch: Box<Watch> },
         Whole { data: Option<Bytes>, trailers: Option<Box<HeaderMap>> },
@@ -45,25 +45,25 @@ impl<B> Default for RequestBody<B> {
 impl<B> RequestBody<B> {
     /// Wraps a body that the layer has not touched.
     pub(crate) fn passed(body: B) -> Self {
-        Self { kind: Kind::Passed { body } }
+        Self { kind: RequestBodyKind::Passed { body } }
     }
 
     /// Wraps a body that goes to the handler as it arrives, while `watch` notifies its work if the body breaks.
     pub(crate) fn watched(body: B, watch: Watch) -> Self {
-        Self { kind: Kind::Watched { body, watch: Box::new(watch) } }
+        Self { kind: RequestBodyKind::Watched { body, watch: Box::new(watch) } }
     }
 
     pub(crate) fn whole(Collected { data, trailers }: Collected) -> Self {
         let data = Some(data).filter(|data| !data.is_empty());
-        Self { kind: Kind::Whole { data, trailers } }
+        Self { kind: RequestBodyKind::Whole { data, trailers } }
     }
 
     /// Returns how many bytes of the body are held in memory.
     pub(crate) fn held(&self) -> usize {
         match &self.kind {
-            Kind::Passed { .. } | Kind::Watched { .. } => 0,
-            Kind::Whole { data, .. } => data.as_ref().map_or(0, Bytes::len),
-            Kind::Resumed { read, .. } => read.as_slice().iter().map(Bytes::len).sum(),
+            RequestBodyKind::Passed { .. } | RequestBodyKind::Watched { .. } => 0,
+            RequestBodyKind::Whole { data, .. } => data.as_ref().map_or(0, Bytes::len),
+            RequestBodyKind::Resumed { read, .. } => read.as_slice().iter().map(Bytes::len).sum(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<B> RequestBody<B> {
         rest: Option<(Pin<Box<B>>, Watch)>,
     ) -> Self {
         let rest = rest.map(|(body, watch)| (body, Box::new(watch)));
-        Self { kind: Kind::Resumed { read: read.into_iter(), trailers, rest } }
+        Self { kind: RequestBodyKind::Resumed { read: read.into_iter(), trailers, rest } }
     }
 }
 
@@ -90,15 +90,15 @@ where
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.project().kind.project() {
-            KindProjected::Passed { body } => body.poll_frame(cx).map_err(Into::into),
-            KindProjected::Watched { body, watch } => watch.poll_frame(body, cx),
-            KindProjected::Whole { data, trailers } => Poll::Ready(
+            RequestBodyKindProjected::Passed { body } => body.poll_frame(cx).map_err(Into::into),
+            RequestBodyKindProjected::Watched { body, watch } => watch.poll_frame(body, cx),
+            RequestBodyKindProjected::Whole { data, trailers } => Poll::Ready(
                 data.take()
                     .map(Frame::data)
                     .or_else(|| trailers.take().map(|trailers| Frame::trailers(*trailers)))
                     .map(Ok),
             ),
-            KindProjected::Resumed { read, trailers, rest } => match (read.next(), rest) {
+            RequestBodyKindProjected::Resumed { read, trailers, rest } => match (read.next(), rest) {
                 (Some(data), _) => Poll::Ready(Some(Ok(Frame::data(data)))),
                 (None, Some((rest, watch))) => watch.poll_frame(rest.as_mut(), cx),
                 (None, None) => Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(*trailers)))),
@@ -108,10 +108,10 @@ where
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Passed { body } => body.is_end_stream(),
-            Kind::Watched { body, watch } => watch.is_over() || body.is_end_stream(),
-            Kind::Whole { data, trailers } => data.is_none() && trailers.is_none(),
-            Kind::Resumed { read, trailers, rest } => {
+            RequestBodyKind::Passed { body } => body.is_end_stream(),
+            RequestBodyKind::Watched { body, watch } => watch.is_over() || body.is_end_stream(),
+            RequestBodyKind::Whole { data, trailers } => data.is_none() && trailers.is_none(),
+            RequestBodyKind::Resumed { read, trailers, rest } => {
                 let is_over = |(rest, watch): &(Pin<Box<B>>, Box<Watch>)| watch.is_over() || rest.is_end_stream();
                 read.as_slice().is_empty() && trailers.is_none() && rest.as_ref().is_none_or(is_over)
             }
@@ -120,11 +120,11 @@ where
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Passed { body } | Kind::Watched { body, .. } => body.size_hint(),
-            Kind::Whole { data, trailers } => {
+            RequestBodyKind::Passed { body } | RequestBodyKind::Watched { body, .. } => body.size_hint(),
+            RequestBodyKind::Whole { data, trailers } => {
                 sizes(data.as_ref().map_or(0, Bytes::len), &SizeHint::with_exact(0), trailers.is_some())
             }
-            Kind::Resumed { read, trailers, rest } => {
+            RequestBodyKind::Resumed { read, trailers, rest } => {
                 let rest = rest.as_ref().map_or(SizeHint::with_exact(0), |(rest, _)| rest.size_hint());
                 sizes(read.as_slice().iter().map(Bytes::len).sum(), &rest, trailers.is_some())
             }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 use super::settings::in_json;
 use super::{
     ConsumerLayer, IntoKey,
-    settings::{Settings, Taken},
+    settings::{MessageFn, Settings},
 };
 use crate::{
     engine::{Engine, Permanent},
@@ -138,7 +138,7 @@ impl<M> ConsumerLayer<M> {
         engine: Engine,
         name: impl Into<Arc<str>>,
         key: impl Fn(&M) -> K + Send + Sync + 'static,
-        fingerprint: Taken<M, Result<Fingerprint, Refusal>>,
+        fingerprint: MessageFn<M, Result<Fingerprint, Refusal>>,
     ) -> Self {
         Self {
             settings: Settings {

@@ -8,7 +8,7 @@ use std::{
 use super::Consumed;
 use crate::engine::Task;
 
-type Output<T, E> = Result<Consumed<T, E>, E>;
+type ConsumerResult<T, E> = Result<Consumed<T, E>, E>;
 
 /// The future of the outcome of a message.
 ///
@@ -19,12 +19,12 @@ type Output<T, E> = Result<Consumed<T, E>, E>;
 /// recorded, and a redelivery of the message is found to be done. A layer with
 /// [`cancel_on_disconnect`](super::ConsumerLayer::cancel_on_disconnect) drops the work instead, and its claim lapses.
 #[must_use = "futures do nothing unless polled"]
-pub struct ConsumerFuture<T: 'static, E: 'static>(Kind<T, E>);
+pub struct ConsumerFuture<T: 'static, E: 'static>(ConsumerFutureKind<T, E>);
 
-enum Kind<T: 'static, E: 'static> {
+enum ConsumerFutureKind<T: 'static, E: 'static> {
     Ready(Option<Consumed<T, E>>),
-    Passed(Pin<Box<dyn Future<Output = Output<T, E>> + Send>>),
-    Keyed(Task<Output<T, E>>),
+    Passed(Pin<Box<dyn Future<Output = ConsumerResult<T, E>> + Send>>),
+    Keyed(Task<ConsumerResult<T, E>>),
 }
 
 // Neither variant is ever pinned: the task boxes what has to be pinned.
@@ -32,21 +32,21 @@ impl<T, E> Unpin for ConsumerFuture<T, E> {}
 
 impl<T, E> ConsumerFuture<T, E> {
     pub(super) fn ready(consumed: Consumed<T, E>) -> Self {
-        Self(Kind::Ready(Some(consumed)))
+        Self(ConsumerFutureKind::Ready(Some(consumed)))
     }
 
     /// Wraps the work of a layer that is switched off.
-    pub(super) fn pass(work: impl Future<Output = Output<T, E>> + Send + 'static) -> Self {
-        Self(Kind::Passed(Box::pin(work)))
+    pub(super) fn pass(work: impl Future<Output = ConsumerResult<T, E>> + Send + 'static) -> Self {
+        Self(ConsumerFutureKind::Passed(Box::pin(work)))
     }
 
-    pub(super) fn task(task: Task<Output<T, E>>) -> Self {
-        Self(Kind::Keyed(task))
+    pub(super) fn task(task: Task<ConsumerResult<T, E>>) -> Self {
+        Self(ConsumerFutureKind::Keyed(task))
     }
 }
 
 impl<T, E> Future for ConsumerFuture<T, E> {
-    type Output = Output<T, E>;
+    type Output = ConsumerResult<T, E>;
 
     /// # Panics
     ///
@@ -54,12 +54,12 @@ impl<T, E> Future for ConsumerFuture<T, E> {
     /// ready.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Kind::Ready(consumed) => match consumed.take() {
+            ConsumerFutureKind::Ready(consumed) => match consumed.take() {
                 Some(consumed) => Poll::Ready(Ok(consumed)),
                 None => panic!("`ConsumerFuture` polled after it was ready"),
             },
-            Kind::Passed(work) => work.as_mut().poll(cx),
-            Kind::Keyed(task) => Pin::new(task).poll(cx),
+            ConsumerFutureKind::Passed(work) => work.as_mut().poll(cx),
+            ConsumerFutureKind::Keyed(task) => Pin::new(task).poll(cx),
         }
     }
 }

@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{Execution, ExecutionOutcome, Fate, NoOutcome, Operation, RunContext, Task, Work},
+    engine::{Completion, Execution, ExecutionOutcome, NoOutcome, Operation, RunContext, Task, Work},
     value::{Claim, Event, Payload, RecordKey, doubled, is_failure},
 };
 
@@ -111,13 +111,13 @@ impl<M> Settings<M> {
         S::Error: 'static,
     {
         let remembered = |attempt| self.remembered(attempt);
-        let errand = Execution { key: &key, claim: &claim, policy: &self.policy, counts: Some(&remembered) };
+        let execution = Execution { key: &key, claim: &claim, policy: &self.policy, counts: Some(&remembered) };
         let (settings, working, named) = (&self, &work, &key);
         let job = move |started: RunContext| async move {
             let granted = started.granted;
             if settings.attempts.is_some_and(|most| granted.attempt > most) {
                 let attempts = granted.attempt - 1;
-                return (Consumed::Exhausted { error: None, attempts }, Fate::Release(AT_ONCE));
+                return (Consumed::Exhausted { error: None, attempts }, Completion::Release(AT_ONCE));
             }
             if let Some(operation) = &settings.operation {
                 operation(
@@ -128,8 +128,8 @@ impl<M> Settings<M> {
             let outcome = inner.call(message).await;
             settings.ended(working, outcome, granted.attempt)
         };
-        let performed = self.engine.perform(&work, errand, job).await;
-        match performed {
+        let outcome = self.engine.execute(&work, execution, job).await;
+        match outcome {
             ExecutionOutcome::Ran(consumed) => consumed,
             ExecutionOutcome::Settled(payload) => {
                 self.engine.report(&Event::Replayed { key: &key });
@@ -147,7 +147,7 @@ impl<M> Settings<M> {
     }
 
     /// Returns the outcome of a message that was run, and what happens to its record.
-    fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Fate)
+    fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Completion)
     where
         E: 'static,
     {
@@ -155,21 +155,21 @@ impl<M> Settings<M> {
         let kept = self.policy.keeps_outcome(work.wishes(), is_final);
         match outcome {
             Ok(response) => {
-                let fate = if kept {
-                    Fate::Settle(Payload::done().into_bytes())
+                let completion = if kept {
+                    Completion::Settle(Payload::done().into_bytes())
                 } else {
-                    Fate::Release(self.policy.retention)
+                    Completion::Release(self.policy.retention)
                 };
-                (Consumed::Executed(response), fate)
+                (Consumed::Executed(response), completion)
             }
-            Err(error) if kept => (Consumed::FailedPermanently { error: Some(error) }, Fate::Fail),
+            Err(error) if kept => (Consumed::FailedPermanently { error: Some(error) }, Completion::Fail),
             Err(error) if self.is_last(attempt) => {
                 let exhausted = Consumed::Exhausted { error: Some(error), attempts: attempt };
-                (exhausted, Fate::Release(self.remembered(attempt)))
+                (exhausted, Completion::Release(self.remembered(attempt)))
             }
             Err(error) => {
                 let retry_after = self.pause(attempt);
-                (Consumed::Failed { error, attempt, retry_after }, Fate::Release(self.remembered(attempt)))
+                (Consumed::Failed { error, attempt, retry_after }, Completion::Release(self.remembered(attempt)))
             }
         }
     }

@@ -7,8 +7,8 @@ use crate::{
     value::{Claim, Fingerprint, KeyError, RecordKey, Refusal, Resolved, RunPolicy, is_blank},
 };
 
-pub(super) type Given<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
-pub(super) type Taken<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
+pub(super) type OperationFn<M> = Arc<dyn Fn(&mut M, Operation) + Send + Sync>;
+pub(super) type MessageFn<M, T> = Arc<dyn Fn(&M) -> T + Send + Sync>;
 
 /// The settings of a layer, and its engine.
 pub(super) struct Settings<M> {
@@ -19,11 +19,11 @@ pub(super) struct Settings<M> {
     /// Whether the layer is switched off, so that nothing is protected.
     pub(super) disabled: bool,
     pub(super) name: Arc<str>,
-    pub(super) key: Taken<M, Result<Option<String>, KeyError>>,
-    pub(super) scope: Option<Taken<M, Option<String>>>,
-    pub(super) fingerprint: Taken<M, Result<Fingerprint, Refusal>>,
+    pub(super) key: MessageFn<M, Result<Option<String>, KeyError>>,
+    pub(super) scope: Option<MessageFn<M, Option<String>>>,
+    pub(super) fingerprint: MessageFn<M, Result<Fingerprint, Refusal>>,
     pub(super) permanent: Permanent,
-    pub(super) operation: Option<Given<M>>,
+    pub(super) operation: Option<OperationFn<M>>,
 }
 
 impl<M> Settings<M> {

@@ -104,13 +104,13 @@ impl Engine {
             // A grant that arrives after its lease may have been taken over already.
             let limit = self.store_timeout.min(claim.lease);
             loop {
-                let ghost = PendingClaim::new(self, work, key, claim);
+                let pending = PendingClaim::new(self, work, key, claim);
                 let claimed = match bounded(self.store.claim(key, claim), limit).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
                         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
                         if error.is_without_effect() {
-                            ghost.disarm();
+                            pending.disarm();
                         }
                         return Admission::Failed { error, running };
                     }
@@ -119,7 +119,7 @@ impl Engine {
                     // Dropping the pending claim releases it.
                     return self.granted_too_late(key, running);
                 }
-                ghost.disarm();
+                pending.disarm();
                 match claimed {
                     Claimed::Granted(granted) => {
                         work.claimed(key, party, stage);

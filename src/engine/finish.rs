@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How a run ended, as far as its client is concerned.
-pub(crate) enum Ending {
+pub(crate) enum FinishOutcome {
     /// It is recorded.
     Recorded,
     /// The store does not take it for now; nothing is known that speaks against the handler's answer.
@@ -33,12 +33,12 @@ pub(crate) enum Ending {
 }
 
 /// How a run is to end.
-pub(crate) enum How {
+pub(crate) enum EndRequest {
     Settle(Settlement),
     Release(Release),
 }
 
-impl How {
+impl EndRequest {
     /// Leaves the answer out, of which there is one, so that what is to be kept is a tombstone.
     fn leave_answer_out(&mut self) -> bool {
         match self {
@@ -58,25 +58,25 @@ impl How {
 
 impl Run<'_> {
     /// The end of a run that has an answer, or with `None` a tombstone.
-    pub(crate) fn settlement(&self, payload: Option<Bytes>, retention: Duration) -> How {
-        How::Settle(Settlement::new(self.claim.claimant, payload, retention))
+    pub(crate) fn settlement(&self, payload: Option<Bytes>, retention: Duration) -> EndRequest {
+        EndRequest::Settle(Settlement::new(self.claim.claimant, payload, retention))
     }
 
     /// The end of a run without an answer, so that the next try runs.
-    pub(crate) fn release(&self, keep: Duration) -> How {
-        How::Release(Release::new(self.claim.claimant, keep))
+    pub(crate) fn release(&self, keep: Duration) -> EndRequest {
+        EndRequest::Release(Release::new(self.claim.claimant, keep))
     }
 
     /// The end of a run that is to be as if it had not been.
-    pub(crate) fn undo(&self, keep: Duration) -> How {
-        How::Release(Release::undo(self.claim.claimant, keep))
+    pub(crate) fn undo(&self, keep: Duration) -> EndRequest {
+        EndRequest::Release(Release::undo(self.claim.claimant, keep))
     }
 
     /// Ends the run.
     ///
     /// Tries for the store timeout; after that, or without a client, goes on for as long as a background task may.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(crate) fn finish(mut self, mut how: How) -> impl Future<Output = Ending> {
+    pub(crate) fn finish(mut self, mut how: EndRequest) -> impl Future<Output = FinishOutcome> {
         async move {
             // From here on it has to be finished, whether its caller stays or not.
             self.work.enter(Stage::Claimed);
@@ -94,7 +94,7 @@ impl Run<'_> {
     }
 
     /// The store has failed once.
-    async fn retry(mut self, mut how: How, start: Instant) -> Ending {
+    async fn retry(mut self, mut how: EndRequest, start: Instant) -> FinishOutcome {
         let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
         loop {
             let mut left = self.engine.store_timeout.saturating_sub(start.elapsed() + backoff.coming());
@@ -112,22 +112,22 @@ impl Run<'_> {
         }
         if self.work.is_lost() {
             // There is nothing of this run's left to end.
-            return Ending::Lost(None);
+            return FinishOutcome::Lost(None);
         }
         self.go_on_in_background(how);
-        Ending::Unrecorded
+        FinishOutcome::Unrecorded
     }
 
     /// Tries for `limit` from `start` on. `None` means: try again.
     ///
     /// An answer that is too large for the store is left out at once: that the operation ran is short, and has to be
     /// recorded.
-    async fn try_once(&mut self, how: &mut How, start: Instant, mut limit: Duration) -> Option<Ending> {
+    async fn try_once(&mut self, how: &mut EndRequest, start: Instant, mut limit: Duration) -> Option<FinishOutcome> {
         let (engine, key) = (self.engine, self.key);
         loop {
             let answer: StoreFuture<'_, Finished> = match how {
-                How::Settle(settlement) => engine.store.settle(key, settlement),
-                How::Release(release) => engine.store.release(key, release),
+                EndRequest::Settle(settlement) => engine.store.settle(key, settlement),
+                EndRequest::Release(release) => engine.store.release(key, release),
             };
             let answer = self.hold(pin!(bounded(answer, limit))).await;
             match answer {
@@ -135,36 +135,36 @@ impl Run<'_> {
                     engine.report(&self.failed(how, &error, true));
                     limit = limit.saturating_sub(start.elapsed());
                 }
-                answer => return self.heard(how, answer),
+                answer => return self.outcome_of(how, answer),
             }
         }
     }
 
     /// Returns the event of a store that failed at the end of the run.
-    fn failed<'a>(&'a self, how: &How, error: &'a StoreError, retried: bool) -> Event<'a> {
+    fn failed<'a>(&'a self, how: &EndRequest, error: &'a StoreError, retried: bool) -> Event<'a> {
         Event::StoreFailed { key: self.key, verb: how.verb(), error, retried }
     }
 
     /// Reports the store's answer, and returns the ending; `None` means: try again.
-    fn heard(&self, how: &How, answer: Result<Finished, StoreError>) -> Option<Ending> {
+    fn outcome_of(&self, how: &EndRequest, answer: Result<Finished, StoreError>) -> Option<FinishOutcome> {
         let (engine, key) = (self.engine, self.key);
         match answer {
             Ok(Finished::Done | Finished::AlreadyDone) => {
                 engine.report(&match how {
-                    How::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
-                    How::Release(_) => Event::Released { key },
+                    EndRequest::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
+                    EndRequest::Release(_) => Event::Released { key },
                 });
-                Some(Ending::Recorded)
+                Some(FinishOutcome::Recorded)
             }
             // What an earlier try has undone is gone.
-            Ok(Finished::Refused(None)) if matches!(how, How::Release(Release { undo: true, .. })) => {
-                Some(Ending::Recorded)
+            Ok(Finished::Refused(None)) if matches!(how, EndRequest::Release(Release { undo: true, .. })) => {
+                Some(FinishOutcome::Recorded)
             }
             Ok(Finished::Refused(record)) => {
                 if !self.work.is_lost() {
                     engine.report(&Event::ClaimLost { key, attempt: self.granted.attempt });
                 }
-                Some(Ending::Lost(record))
+                Some(FinishOutcome::Lost(record))
             }
             Err(error) => {
                 let (verb, retried) = (how.verb(), error.is_temporary());
@@ -173,13 +173,13 @@ impl Run<'_> {
                     return None;
                 }
                 engine.report(&Event::NotRecorded { key, verb });
-                Some(Ending::Unrecorded)
+                Some(FinishOutcome::Unrecorded)
             }
         }
     }
 
     /// Spawns what is left of the end, with a heartbeat of its own, as a background task of the same party.
-    fn go_on_in_background(self, mut how: How) {
+    fn go_on_in_background(self, mut how: EndRequest) {
         let (engine, key, claim) = (self.engine.clone(), self.key.clone(), self.claim.clone());
         let (granted, renewed, verb) = (self.granted, self.renewed, how.verb());
         let not_recorded = {

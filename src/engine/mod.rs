@@ -11,10 +11,10 @@
 //! - `admit`: the claim, and the wait for another run. `pending_claim` releases a claim whose answer never arrived;
 //!   `bounded` is the time limit of a call to the store; `waiting` lets one duplicate of a key ask the store for all of
 //!   them.
-//! - `lease`: a `Run`, which is a claim that was granted, and its heartbeat.
+//! - `run`: a `Run`, which is a claim that was granted, and its heartbeat.
 //! - `finish`: the end of a run: settle, release or undo, with retries.
-//! - `transact`: the same two ends in a transaction of the database.
-//! - `perform`: all of it for messages and functions. HTTP calls `admit` and `finish` itself, since it responds in
+//! - `enter_transaction`: the same two ends in a transaction of the database.
+//! - `execute`: all of it for messages and functions. HTTP calls `admit` and `finish` itself, since it responds in
 //!   between.
 //! - `operation`: what a handler sees of its run, and what it may direct.
 //! - `background`: work whose client has left: bounded, counted and awaited.
@@ -34,15 +34,15 @@
 mod admit;
 mod background;
 mod bounded;
+mod enter_transaction;
+mod execute;
 mod finish;
-mod lease;
 mod operation;
 mod pending_claim;
-mod perform;
 mod permanent;
 mod report;
+mod run;
 mod task;
-mod transact;
 mod unwind;
 mod waiting;
 mod work;
@@ -58,12 +58,12 @@ use crate::{
 pub(crate) use self::{
     admit::{Admission, Ask},
     background::Party,
-    finish::{Ending, How},
-    lease::Run,
-    perform::{Execution, ExecutionOutcome, Fate, NoOutcome},
+    enter_transaction::RunContext,
+    execute::{Completion, Execution, ExecutionOutcome, NoOutcome},
+    finish::{EndRequest, FinishOutcome},
     permanent::Permanent,
+    run::Run,
     task::Task,
-    transact::RunContext,
     unwind::CatchUnwind,
     waiting::WaitingBodies,
     work::{Stage, Work},

@@ -43,15 +43,15 @@ impl Drop for PendingClaim<'_> {
         let (engine, key) = (self.engine.clone(), self.key.clone());
         let release = Release::new(self.claim.claimant, self.claim.horizon);
         let lease = self.claim.lease;
-        let lay = async move { lay(&engine, &key, &release, lease).await };
+        let work = async move { release_until_done(&engine, &key, &release, lease).await };
         // Past the bound on background tasks no release is spawned, and the lease has to lapse.
-        self.engine.background_tasks.spawn_release(runtime, lay);
+        self.engine.background_tasks.spawn_release(runtime, work);
     }
 }
 
 /// Sends the release until the store has done it, or for one lease after the store last failed: the claim may still be
 /// on its way when the first release is refused, and a store that is away may come back.
-async fn lay(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
+async fn release_until_done(engine: &Engine, key: &RecordKey, release: &Release, lease: Duration) {
     let mut since = Instant::now();
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
     loop {

@@ -48,12 +48,12 @@ pub use super::into::IntoScopeExtractor;
 #[derive(Clone)]
 #[must_use = "a scope extractor does nothing until a layer has it"]
 pub struct ScopeExtractor {
-    source: Source,
+    source: ScopeKind,
     optional: bool,
 }
 
 #[derive(Clone)]
-enum Source {
+enum ScopeKind {
     Closure(Arc<ScopeFn>),
     Header(HeaderName),
     Cookie(Arc<str>),
@@ -79,7 +79,7 @@ type ExtensionFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 #[track_caller]
 pub fn header(name: &str) -> ScopeExtractor {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
-    ScopeExtractor::of(Source::Header(name))
+    ScopeExtractor::of(ScopeKind::Header(name))
 }
 
 /// Takes the scope from a cookie, such as the session's. A cookie that is empty, not UTF-8 or there twice with two
@@ -94,7 +94,7 @@ pub fn header(name: &str) -> ScopeExtractor {
 #[track_caller]
 pub fn cookie(name: &str) -> ScopeExtractor {
     assert!(cookies::is_name(name), "{name:?} is no name of a cookie");
-    ScopeExtractor::of(Source::Cookie(name.into()))
+    ScopeExtractor::of(ScopeKind::Cookie(name.into()))
 }
 
 /// Takes the host that the request was sent to as the scope, for tenants that have a host each: HTTP/2's
@@ -104,7 +104,7 @@ pub fn cookie(name: &str) -> ScopeExtractor {
 /// outside this layer answers requests for other hosts than the tenants', and if no client retries by another name of
 /// the same host.
 pub fn host() -> ScopeExtractor {
-    ScopeExtractor::of(Source::Host)
+    ScopeExtractor::of(ScopeKind::Host)
 }
 
 /// Takes the scope from a request extension, such as the user that the authentication inserted.
@@ -137,12 +137,12 @@ where
     V: fmt::Display,
 {
     let find = move |parts: &Parts| parts.extensions.get::<T>().map(|found| scope(found).to_string());
-    ScopeExtractor::of(Source::Extension(Arc::new(find), type_name::<T>()))
+    ScopeExtractor::of(ScopeKind::Extension(Arc::new(find), type_name::<T>()))
 }
 
 /// Takes the scope out of the request's head with a closure. `None` and an empty text mean that there is none.
 pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> ScopeExtractor {
-    ScopeExtractor::of(Source::Closure(Arc::new(scope)))
+    ScopeExtractor::of(ScopeKind::Closure(Arc::new(scope)))
 }
 
 /// Takes the scope from a place that can have a key, under a key's rules: in a query, a path, a body.
@@ -161,7 +161,7 @@ pub fn from_fn(scope: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static)
 #[track_caller]
 pub fn from_key(key: KeyExtractor) -> ScopeExtractor {
     assert!(!key.ends_in_content(), "scope::from_key({key:?}): {CONTENT_ELSEWHERE}");
-    ScopeExtractor::of(Source::Key(key))
+    ScopeExtractor::of(ScopeKind::Key(key))
 }
 
 /// Takes the scope from what an Axum extractor takes out of the request, such as the user that it authenticates.
@@ -280,11 +280,11 @@ where
     S: Clone + Send + Sync + 'static,
     V: fmt::Display,
 {
-    ScopeExtractor::of(Source::Extractor(Arc::new(by_extractor(state, scope))))
+    ScopeExtractor::of(ScopeKind::Extractor(Arc::new(by_extractor(state, scope))))
 }
 
 impl ScopeExtractor {
-    fn of(source: Source) -> Self {
+    fn of(source: ScopeKind) -> Self {
         Self { source, optional: false }
     }
 
@@ -296,14 +296,14 @@ impl ScopeExtractor {
 
     /// Returns whether the body has to be read first.
     pub(crate) fn needs_body(&self) -> bool {
-        matches!(&self.source, Source::Key(key) if key.needs_body())
+        matches!(&self.source, ScopeKind::Key(key) if key.needs_body())
     }
 
     /// Returns whether an extractor has to run first.
     #[cfg_attr(not(feature = "axum"), allow(clippy::unused_self))]
     pub(crate) fn needs_extractor(&self) -> bool {
         #[cfg(feature = "axum")]
-        return matches!(self.source, Source::Extractor(_));
+        return matches!(self.source, ScopeKind::Extractor(_));
         #[cfg(not(feature = "axum"))]
         false
     }
@@ -312,7 +312,7 @@ impl ScopeExtractor {
     #[cfg(feature = "axum")]
     pub(crate) fn run_extractor<'a>(&self, parts: &'a mut Parts) -> Option<Extracting<'a>> {
         match &self.source {
-            Source::Extractor(extract) => Some(extract(parts)),
+            ScopeKind::Extractor(extract) => Some(extract(parts)),
             _ => None,
         }
     }
@@ -320,7 +320,7 @@ impl ScopeExtractor {
     /// Returns where the scope belongs; `None` if the client need not know, such as a header that a gateway sets.
     pub(crate) fn place(&self) -> Option<String> {
         match &self.source {
-            Source::Key(key) => key.place(),
+            ScopeKind::Key(key) => key.place(),
             _ => None,
         }
     }
@@ -336,23 +336,23 @@ impl ScopeExtractor {
     /// Extracts the scope. `body` is empty as long as it is not [needed](Self::needs_body).
     pub(crate) fn extract(&self, parts: &Parts, body: &Bytes) -> Result<Option<String>, Refusal> {
         let scope = match &self.source {
-            Source::Closure(find) => find(parts),
-            Source::Header(name) => of_header(parts, name),
-            Source::Cookie(name) => {
+            ScopeKind::Closure(find) => find(parts),
+            ScopeKind::Header(name) => of_header(parts, name),
+            ScopeKind::Cookie(name) => {
                 let value = cookies::value(&parts.headers, name);
                 value.filter(|value| !value.is_empty()).map(|value| labelled_digest(value.as_bytes()))
             }
-            Source::Host => host_of(parts),
-            Source::Extension(find, type_name) => match find(parts) {
+            ScopeKind::Host => host_of(parts),
+            ScopeKind::Extension(find, type_name) => match find(parts) {
                 None if !self.optional => return Err(Refusal::ExtensionMissing(type_name)),
                 scope => scope,
             },
-            Source::Key(key) => match key.extract(parts, body).map_err(Refusal::ScopeInvalid)? {
+            ScopeKind::Key(key) => match key.extract(parts, body).map_err(Refusal::ScopeInvalid)? {
                 Some(scope) if key.is_credential() => Some(labelled_digest(scope.as_bytes())),
                 scope => scope.map(Cow::into_owned),
             },
             #[cfg(feature = "axum")]
-            Source::Extractor(_) => None,
+            ScopeKind::Extractor(_) => None,
         };
         self.found(scope)
     }

@@ -6,7 +6,7 @@
 //! front of the rest (`resumed`).
 //!
 //! What becomes of the record depends on status, headers, body and trailers, the policy, and what the handler has
-//! directed. It is a `Fate`, and the only input of the steps that follow.
+//! directed. It is a `RecordAction`, and the only input of the steps that follow.
 //!
 //! # A token that is replaced
 //!
@@ -35,14 +35,14 @@ use super::{
     respond::Times,
 };
 use crate::{
-    body::{Collected, Excess, Failure, Patience, ResponseBody, collect},
+    body::{CollectError, Collected, Excess, Patience, ResponseBody, collect},
     engine::Work,
     token::PresentedToken,
     value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
 };
 
 /// What becomes of the record.
-pub(crate) enum Fate {
+pub(crate) enum RecordAction {
     /// Settled, with the answer or as a tombstone.
     Settle(Option<Bytes>, Duration),
     /// Settled with the answer, whose token is spent; once that is recorded, the answer brings this one.
@@ -75,15 +75,15 @@ impl Exchange {
         head: &mut Parts,
         body: B,
         work: &Work,
-    ) -> impl Future<Output = (ResponseBody<B>, Fate)>
+    ) -> impl Future<Output = (ResponseBody<B>, RecordAction)>
     where
         B: Body<Data = Bytes>,
     {
         async move {
-            self.take_mark_off(&mut head.headers);
+            self.remove_replay_header(&mut head.headers);
             let wishes = work.wishes();
             if self.passes_through(head, &body, wishes) {
-                return (ResponseBody::passed(body), self.fate_unheld(asking, head, false, wishes));
+                return (ResponseBody::passed(body), self.action_unheld(asking, head, false, wishes));
             }
             // Boxed, so that its rest can be passed on after a look at its beginning.
             let mut body = Box::pin(body);
@@ -94,30 +94,34 @@ impl Exchange {
             let wishes = work.wishes();
             match read {
                 Ok(whole) => {
-                    let mut fate = self.fate(head, Some(&whole), wishes, asking.asked);
+                    let mut action = self.action(head, Some(&whole), wishes, asking.asked);
                     // If nothing began, nothing has failed: the token that came is good as it is.
-                    if matches!(fate, Fate::Release(_)) && wishes.retain.is_none() {
+                    if matches!(action, RecordAction::Release(_)) && wishes.retain.is_none() {
                         let token = asking.asked.token.as_deref();
-                        fate = Box::pin(self.replace(head, &whole, token, fate)).await;
+                        action = Box::pin(self.replace(head, &whole, token, action)).await;
                     }
-                    (ResponseBody::whole(whole.data, whole.trailers), fate)
+                    (ResponseBody::whole(whole.data, whole.trailers), action)
                 }
-                Err(Failure::TooLong(Excess { read }) | Failure::TooSlow(Excess { read })) => {
-                    (ResponseBody::resumed(read, body), self.fate_unheld(asking, head, false, wishes))
+                Err(CollectError::TooLong(Excess { read }) | CollectError::TooSlow(Excess { read })) => {
+                    (ResponseBody::resumed(read, body), self.action_unheld(asking, head, false, wishes))
                 }
-                Err(Failure::Stalled) => unreachable!("an answer may stand still"),
-                Err(Failure::Broken(Excess { read }, error)) => {
+                Err(CollectError::Stalled) => unreachable!("an answer may stand still"),
+                Err(CollectError::Broken(Excess { read }, error)) => {
                     // It can still be undone.
                     let undone = self.engine.transactions.is_some();
-                    let fate = if undone { Fate::Release(None) } else { self.fate_unheld(asking, head, true, wishes) };
-                    (ResponseBody::broken(read, error), fate)
+                    let action = if undone {
+                        RecordAction::Release(None)
+                    } else {
+                        self.action_unheld(asking, head, true, wishes)
+                    };
+                    (ResponseBody::broken(read, error), action)
                 }
             }
         }
     }
 
     /// A handler that passes on what others replayed has made an answer of its own.
-    pub(super) fn take_mark_off(&self, headers: &mut HeaderMap) {
+    pub(super) fn remove_replay_header(&self, headers: &mut HeaderMap) {
         headers.remove(&MARKER);
         if let Some(marker) = self.replay_header.as_ref().filter(|&marker| *marker != MARKER) {
             headers.remove(marker);
@@ -144,7 +148,13 @@ impl Exchange {
     ///
     /// The retention of a signed token's record is that of the token, whatever else is said: the token must not become
     /// usable again.
-    fn fate(&self, parts: &Parts, body: Option<&Collected>, wishes: HandlerDirectives, asked: &ClaimRequest) -> Fate {
+    fn action(
+        &self,
+        parts: &Parts,
+        body: Option<&Collected>,
+        wishes: HandlerDirectives,
+        asked: &ClaimRequest,
+    ) -> RecordAction {
         let answer = Answer {
             status: parts.status,
             headers: &parts.headers,
@@ -158,11 +168,11 @@ impl Exchange {
         let retention = match wishes.retain {
             Some(Retain::For(retention)) => retention,
             None if by_policy() => self.policy.run.retention,
-            Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return Fate::Undo,
-            Some(Retain::No) | None => return Fate::Release(Some(parts.status)),
+            Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return RecordAction::Undo,
+            Some(Retain::No) | None => return RecordAction::Release(Some(parts.status)),
         };
         let retention = self.kept_for(retention, asked.token.as_deref());
-        Fate::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
+        RecordAction::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
     }
 
     /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
@@ -183,22 +193,25 @@ impl Exchange {
     ///
     /// An application that answers duplicates itself answers them with a success. So an answer that is not known to be
     /// one is kept as a refusal, which a duplicate then receives.
-    fn fate_unheld(
+    fn action_unheld(
         &self,
         Asking { asked, head }: Asking<'_>,
         parts: &Parts,
         broken: bool,
         wishes: HandlerDirectives,
-    ) -> Fate {
-        let fate = self.fate(parts, None, wishes, asked);
+    ) -> RecordAction {
+        let action = self.action(parts, None, wishes, asked);
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
-        match fate {
-            Fate::Settle(None, retention)
+        match action {
+            RecordAction::Settle(None, retention)
                 if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) =>
             {
-                Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)), retention)
+                RecordAction::Settle(
+                    Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)),
+                    retention,
+                )
             }
-            fate => fate,
+            action => action,
         }
     }
 
@@ -230,10 +243,16 @@ impl Exchange {
     ///
     /// The new token is put into the answer only after the answer is recorded: if the record fails, the old token is
     /// still the valid one.
-    async fn replace(&self, parts: &mut Parts, body: &Collected, token: Option<&PresentedToken>, fate: Fate) -> Fate {
+    async fn replace(
+        &self,
+        parts: &mut Parts,
+        body: &Collected,
+        token: Option<&PresentedToken>,
+        action: RecordAction,
+    ) -> RecordAction {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
-        let (Some(rule), Some(token)) = (rule, token) else { return fate };
-        let Some((successor, kept)) = rule.successor(token).await else { return fate };
+        let (Some(rule), Some(token)) = (rule, token) else { return action };
+        let Some((successor, kept)) = rule.successor(token).await else { return action };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let own = parts.headers.insert(rule.header.clone(), kept);
         // What stands for the new token is kept, whatever the field is called.
@@ -248,7 +267,7 @@ impl Exchange {
             Some(own) => parts.headers.insert(rule.header.clone(), own),
             None => parts.headers.remove(&rule.header),
         };
-        Fate::Replace(payload, retention, successor)
+        RecordAction::Replace(payload, retention, successor)
     }
 
     /// Returns the kept failed answer of a token that was replaced, with the new token: a client that missed it gets it

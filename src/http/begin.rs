@@ -1,7 +1,7 @@
 //! Steps 2 and 5 of a request: who asks for which operation, and the claim for it.
 //!
 //! The identity is found in two halves, since a body is read only if it is needed. `subject` looks at the head and
-//! returns what it has: a complete name (`Name::Known`), or the parts that are missing (`Name::Open`: the key, the
+//! returns what it has: a complete name (`IdentityState::Known`), or the parts that are missing (`IdentityState::NeedsBody`: the key, the
 //! scope, or both are in the body or in an extractor). `claim` completes it once the body is there.
 //!
 //! The scope comes first, then the key, then the caller: credentials are digested only if no scope says whose key it
@@ -35,7 +35,7 @@ pub(crate) struct PartialIdentity {
     caller: Caller,
     /// Which credentials the head has, for the warnings about callers that cannot be distinguished.
     seen: Seen,
-    name: Name,
+    name: IdentityState,
 }
 
 /// An operation, and the claim for it.
@@ -48,18 +48,18 @@ pub(crate) struct ClaimRequest {
 }
 
 /// The key of the operation, and the token if the layer requires one.
-type Named = (RecordKey, Option<Box<PresentedToken>>);
+type NamedOperation = (RecordKey, Option<Box<PresentedToken>>);
 
 /// The name of the operation, as far as it is known before the body.
-enum Name {
+enum IdentityState {
     /// The head has all of it.
-    Known(Named),
+    Known(NamedOperation),
     /// The body has the rest of it.
-    Open { scope: ScopeOf, key: Option<String> },
+    NeedsBody { scope: ScopeSource, key: Option<String> },
 }
 
 /// The source of the scope.
-enum ScopeOf {
+enum ScopeSource {
     /// The head has it, or the layer has no scope.
     Head(Option<String>),
     /// The body has it.
@@ -72,7 +72,7 @@ enum ScopeOf {
 impl PartialIdentity {
     /// Returns whether an extractor has to run before the scope is known.
     pub(super) fn awaits_extractor(&self) -> bool {
-        matches!(self.name, Name::Open { scope: ScopeOf::Extractor, .. })
+        matches!(self.name, IdentityState::NeedsBody { scope: ScopeSource::Extractor, .. })
     }
 }
 
@@ -80,12 +80,12 @@ impl PartialIdentity {
 impl PartialIdentity {
     /// Returns whether only the token is missing, so that a prefix of the body suffices.
     pub(super) fn lacks_only_its_key(&self) -> bool {
-        matches!(self.name, Name::Open { scope: ScopeOf::Head(_), key: None })
+        matches!(self.name, IdentityState::NeedsBody { scope: ScopeSource::Head(_), key: None })
     }
 
     /// Completes the name with a token that was found in the body.
     pub(super) fn with_key(mut self, found: String) -> Self {
-        if let Name::Open { key, .. } = &mut self.name {
+        if let IdentityState::NeedsBody { key, .. } = &mut self.name {
             *key = Some(found);
         }
         self
@@ -114,18 +114,18 @@ impl Exchange {
             return self.missing();
         }
         let scope = match &self.scoping {
-            Scoping::Scope(scope) if scope.needs_body() => ScopeOf::Body,
-            Scoping::Scope(scope) if scope.needs_extractor() => ScopeOf::Extractor,
-            Scoping::Scope(scope) => ScopeOf::Head(scope.extract(parts, &none)?),
-            _ => ScopeOf::Head(None),
+            Scoping::Scope(scope) if scope.needs_body() => ScopeSource::Body,
+            Scoping::Scope(scope) if scope.needs_extractor() => ScopeSource::Extractor,
+            Scoping::Scope(scope) => ScopeSource::Head(scope.extract(parts, &none)?),
+            _ => ScopeSource::Head(None),
         };
         let (caller, seen) = match &scope {
-            ScopeOf::Head(None) => self.caller(parts),
+            ScopeSource::Head(None) => self.caller(parts),
             _ => (Caller::NONE, Seen::default()),
         };
         let name = match (scope, key) {
-            (ScopeOf::Head(scope), Some(key)) => Name::Known(self.named(parts, scope.as_deref(), &key)?),
-            (scope, key) => Name::Open { scope, key: key.map(Cow::into_owned) },
+            (ScopeSource::Head(scope), Some(key)) => IdentityState::Known(self.named(parts, scope.as_deref(), &key)?),
+            (scope, key) => IdentityState::NeedsBody { scope, key: key.map(Cow::into_owned) },
         };
         Ok(Some(PartialIdentity { caller, seen, name }))
     }
@@ -152,8 +152,12 @@ impl Exchange {
             caller = self.caller(parts).0;
         }
         let name = match name {
-            Name::Open { key: Some(key), .. } => Name::Known(self.named(parts, scope.as_deref(), &key)?),
-            Name::Open { key: None, .. } => Name::Open { scope: ScopeOf::Head(scope), key: None },
+            IdentityState::NeedsBody { key: Some(key), .. } => {
+                IdentityState::Known(self.named(parts, scope.as_deref(), &key)?)
+            }
+            IdentityState::NeedsBody { key: None, .. } => {
+                IdentityState::NeedsBody { scope: ScopeSource::Head(scope), key: None }
+            }
             known => known,
         };
         Ok(PartialIdentity { caller, seen, name })
@@ -171,8 +175,8 @@ impl Exchange {
         PartialIdentity { mut caller, seen, name }: PartialIdentity,
     ) -> Result<Option<Box<ClaimRequest>>, Refusal> {
         let ((key, token), fingerprint) = match name {
-            Name::Known(named) => (named, self.fingerprint_of(parts, body)?),
-            Name::Open { scope, key } => {
+            IdentityState::Known(named) => (named, self.fingerprint_of(parts, body)?),
+            IdentityState::NeedsBody { scope, key } => {
                 let key = match (key, self.key_of_body()) {
                     (None, Some(of_body)) => of_body.extract(parts, body).map_err(|error| self.invalid(error))?,
                     (key, _) => key.map(Cow::Owned),
@@ -181,14 +185,14 @@ impl Exchange {
                     return self.missing();
                 }
                 let scope = match (scope, &self.scoping) {
-                    (ScopeOf::Body, Scoping::Scope(scope)) => {
+                    (ScopeSource::Body, Scoping::Scope(scope)) => {
                         let scope = scope.extract(parts, body)?;
                         if scope.is_none() {
                             caller = self.caller(parts).0;
                         }
                         scope
                     }
-                    (ScopeOf::Head(scope), _) => scope,
+                    (ScopeSource::Head(scope), _) => scope,
                     _ => None,
                 };
                 let fingerprint = self.fingerprint_of(parts, body)?;
@@ -250,7 +254,7 @@ impl Exchange {
     /// Returns the key of the operation, and the token that names it.
     ///
     /// For a token the name of the record is a digest of the token, so that a reader of the store cannot spend it.
-    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<Named, Refusal> {
+    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<NamedOperation, Refusal> {
         if let Some(rule) = &self.tokens {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
         }
@@ -296,7 +300,7 @@ impl Exchange {
     /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
     pub(super) fn streams(&self, subject: &PartialIdentity) -> bool {
         let of_token = || self.tokens.is_some() && self.asks_for_no_body();
-        matches!(subject.name, Name::Known(..)) && (self.stream_body || of_token())
+        matches!(subject.name, IdentityState::Known(..)) && (self.stream_body || of_token())
     }
 
     /// Returns whether only the handler reads the body of a request with a token, since duplicates are refused.

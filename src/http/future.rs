@@ -15,7 +15,7 @@ use pin_project_lite::pin_project;
 use crate::token::IssuedFlag;
 use crate::{body::ResponseBody, engine::Task};
 
-type Output<R, E> = Result<Response<ResponseBody<R>>, E>;
+type ResponseResult<R, E> = Result<Response<ResponseBody<R>>, E>;
 
 pin_project! {
     /// The response future of [`Idempotency`](super::Idempotency).
@@ -38,14 +38,14 @@ pin_project! {
         E: 'static,
     {
         #[pin]
-        kind: Kind<F, R, E>,
+        kind: ResponseFutureKind<F, R, E>,
     }
 }
 
 pin_project! {
     /// The way that a request takes.
-    #[project = KindProjected]
-    enum Kind<F, R, E>
+    #[project = ResponseFutureKindProjected]
+    enum ResponseFutureKind<F, R, E>
     where
         R: Body,
         R: 'static,
@@ -53,24 +53,24 @@ pin_project! {
     {
         Pass { #[pin] inner: F, issued: Option<IssuedFlag> },
         Ready { response: Option<Response<ResponseBody<R>>> },
-        Keyed { task: Task<Output<R, E>> },
+        Keyed { task: Task<ResponseResult<R, E>> },
     }
 }
 
 impl<F, R: Body, E> ResponseFuture<F, R, E> {
     /// Creates the future of a request that is not protected. `issued` states whether the answer has a token in it.
     pub(super) fn pass(inner: F, issued: Option<IssuedFlag>) -> Self {
-        Self { kind: Kind::Pass { inner, issued } }
+        Self { kind: ResponseFutureKind::Pass { inner, issued } }
     }
 
     /// Creates the future of a response that exists already.
     pub(super) fn ready(response: Response<ResponseBody<R>>) -> Self {
-        Self { kind: Kind::Ready { response: Some(response) } }
+        Self { kind: ResponseFutureKind::Ready { response: Some(response) } }
     }
 
     /// Creates the future of a request that goes through the steps.
-    pub(super) fn task(task: Task<Output<R, E>>) -> Self {
-        Self { kind: Kind::Keyed { task } }
+    pub(super) fn task(task: Task<ResponseResult<R, E>>) -> Self {
+        Self { kind: ResponseFutureKind::Keyed { task } }
     }
 }
 
@@ -79,24 +79,26 @@ where
     F: Future<Output = Result<Response<R>, E>>,
     R: Body,
 {
-    type Output = Output<R, E>;
+    type Output = ResponseResult<R, E>;
 
     /// # Panics
     ///
     /// Panics if the inner service panics, after its claim has been ended, or if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().kind.project() {
-            KindProjected::Pass { inner, issued } => Poll::Ready(ready!(inner.poll(cx)).map(|mut response| {
-                if let Some(issued) = issued {
-                    issued.mark(response.headers_mut());
-                }
-                response.map(ResponseBody::passed)
-            })),
-            KindProjected::Ready { response } => match response.take() {
+            ResponseFutureKindProjected::Pass { inner, issued } => {
+                Poll::Ready(ready!(inner.poll(cx)).map(|mut response| {
+                    if let Some(issued) = issued {
+                        issued.mark(response.headers_mut());
+                    }
+                    response.map(ResponseBody::passed)
+                }))
+            }
+            ResponseFutureKindProjected::Ready { response } => match response.take() {
                 Some(response) => Poll::Ready(Ok(response)),
                 None => panic!("`ResponseFuture` polled after it was ready"),
             },
-            KindProjected::Keyed { task } => Pin::new(task).poll(cx),
+            ResponseFutureKindProjected::Keyed { task } => Pin::new(task).poll(cx),
         }
     }
 }

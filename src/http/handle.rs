@@ -23,12 +23,12 @@ use tower_service::Service;
 
 use super::{
     ClaimRequest, Exchange,
-    answer::{Asking, Fate},
+    answer::{Asking, RecordAction},
     run::whole_request,
 };
 use crate::{
     body::{RequestBody, ResponseBody},
-    engine::{CatchUnwind, Ending, How, Operation, Run, Work},
+    engine::{CatchUnwind, EndRequest, FinishOutcome, Operation, Run, Work},
     token::PresentedToken,
     value::Refusal,
 };
@@ -69,30 +69,30 @@ impl Exchange {
                 if let Some(issued) = issued {
                     issued.mark(&mut head.headers);
                 }
-                let (body, fate) = self.collect_response(asking, &mut head, body, work).await;
+                let (body, action) = self.collect_response(asking, &mut head, body, work).await;
                 if !body.is_broken() {
-                    self.look_at_answer(key, &head, &fate, work);
+                    self.check_answer(key, &head, &action, work);
                 }
-                Ok((Response::from_parts(head, body), fate))
+                Ok((Response::from_parts(head, body), action))
             };
             // Gone by the time the run is ended.
             let handled = { run.hold(pin!(CatchUnwind::new(handling))).await };
-            let (mut answer, fate) = self.split_outcome(handled, work, asking);
-            let fate = self.unless_broken(fate, work);
-            let of_record = self.of_record(&fate);
-            let how = self.end_of(&run, fate, token.as_deref());
+            let (mut answer, action) = self.split_outcome(handled, work, asking);
+            let action = self.unless_broken(action, work);
+            let of_record = self.of_record(&action);
+            let how = self.end_request(&run, action, token.as_deref());
             let ending = run.finish(how).await;
             // The handler has had the head: what is left looks like none.
             let head = head.as_deref().unwrap_or(parts);
-            if let (Ok(Ok(answer)), Ending::Recorded) = (&mut answer, &ending) {
+            if let (Ok(Ok(answer)), FinishOutcome::Recorded) = (&mut answer, &ending) {
                 self.tell(answer, of_record);
             }
             match (answer, ending) {
                 (Err(panic), _) => resume_unwind(panic),
-                (Ok(answer), Ending::Recorded | Ending::Unrecorded) => answer,
-                (Ok(_), Ending::Lost(record)) => Ok(self.late(head, asked, record)),
-                (Ok(_), Ending::RolledBack) => Ok(self.refuse(head, Some(key), &Refusal::RolledBack)),
-                (Ok(_), Ending::Unknown) => Ok(self.refuse(head, Some(key), &Refusal::CommitUnknown)),
+                (Ok(answer), FinishOutcome::Recorded | FinishOutcome::Unrecorded) => answer,
+                (Ok(_), FinishOutcome::Lost(record)) => Ok(self.late(head, asked, record)),
+                (Ok(_), FinishOutcome::RolledBack) => Ok(self.refuse(head, Some(key), &Refusal::RolledBack)),
+                (Ok(_), FinishOutcome::Unknown) => Ok(self.refuse(head, Some(key), &Refusal::CommitUnknown)),
             }
         }
     }
@@ -100,26 +100,26 @@ impl Exchange {
     /// What the client gets, unless the store knows better, and what becomes of the record.
     fn split_outcome<T, E>(
         &self,
-        handled: Caught<Result<(T, Fate), E>>,
+        handled: Caught<Result<(T, RecordAction), E>>,
         work: &Work,
         asking: Asking<'_>,
-    ) -> (Caught<Result<T, E>>, Fate) {
+    ) -> (Caught<Result<T, E>>, RecordAction) {
         match handled {
-            Ok(Ok((response, fate))) => (Ok(Ok(response)), fate),
-            Ok(Err(error)) => (Ok(Err(error)), self.fate_of_failure(asking)),
+            Ok(Ok((response, action))) => (Ok(Ok(response)), action),
+            Ok(Err(error)) => (Ok(Err(error)), self.action_of_failure(asking)),
             // Without its client the work has lost its task-locals, which may be why it panicked.
             Err(panic) if work.is_detached() && !self.policy.run.keeps_panics() => resume_unwind(panic),
-            Err(panic) => (Err(panic), self.fate_of_failure(asking)),
+            Err(panic) => (Err(panic), self.action_of_failure(asking)),
         }
     }
 
     /// Converts the fate of a record to the end of its run.
-    fn end_of(&self, run: &Run<'_>, fate: Fate, token: Option<&PresentedToken>) -> How {
-        match fate {
-            Fate::Settle(payload, retention) => run.settlement(payload, retention),
-            Fate::Replace(payload, retention, _) => run.settlement(Some(payload), retention),
-            Fate::Release(answer) => run.release(self.kept_for(self.policy.released_for(answer), token)),
-            Fate::Undo => run.undo(self.kept_for(self.policy.run.retention, token)),
+    fn end_request(&self, run: &Run<'_>, action: RecordAction, token: Option<&PresentedToken>) -> EndRequest {
+        match action {
+            RecordAction::Settle(payload, retention) => run.settlement(payload, retention),
+            RecordAction::Replace(payload, retention, _) => run.settlement(Some(payload), retention),
+            RecordAction::Release(answer) => run.release(self.kept_for(self.policy.released_for(answer), token)),
+            RecordAction::Undo => run.undo(self.kept_for(self.policy.run.retention, token)),
         }
     }
 
@@ -127,9 +127,9 @@ impl Exchange {
     /// answer kept.
     ///
     /// Otherwise a handler that ignores the error of its body would have a success recorded for half a request.
-    fn unless_broken(&self, fate: Fate, work: &Work) -> Fate {
+    fn unless_broken(&self, action: RecordAction, work: &Work) -> RecordAction {
         let fails = work.is_request_broken() && !self.keeps_failures() && work.wishes().retain.is_none();
-        if fails { Fate::Release(None) } else { fate }
+        if fails { RecordAction::Release(None) } else { action }
     }
 
     /// Whether a run is recorded that failed without an answer. What a transaction has done is rolled back with its
@@ -139,11 +139,11 @@ impl Exchange {
     }
 
     /// What becomes of the record if the handler gave no answer.
-    fn fate_of_failure(&self, Asking { asked, head }: Asking<'_>) -> Fate {
+    fn action_of_failure(&self, Asking { asked, head }: Asking<'_>) -> RecordAction {
         if !self.keeps_failures() {
-            return Fate::Release(None);
+            return RecordAction::Release(None);
         }
         let retention = self.kept_for(self.policy.run.retention, asked.token.as_deref());
-        Fate::Settle(Some(self.kept_refusal(head, asked, &Refusal::HandlerFailed, retention)), retention)
+        RecordAction::Settle(Some(self.kept_refusal(head, asked, &Refusal::HandlerFailed, retention)), retention)
     }
 }

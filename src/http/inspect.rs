@@ -8,7 +8,7 @@ use http::{Method, StatusCode, request, response::Parts};
 
 use super::{
     Exchange, Scoping,
-    answer::{Fate, is_event_stream, is_partial},
+    answer::{RecordAction, is_event_stream, is_partial},
     respond::Advice,
 };
 use crate::{
@@ -20,14 +20,14 @@ use crate::{
 impl Exchange {
     /// Looks at what became of an answer for signs of layers in the wrong order, and of answers that nobody can be
     /// replayed.
-    pub(super) fn look_at_answer(&self, key: &RecordKey, parts: &Parts, fate: &Fate, work: &Work) {
-        if let Some(advice) = self.advice_on(parts, fate, work) {
+    pub(super) fn check_answer(&self, key: &RecordKey, parts: &Parts, action: &RecordAction, work: &Work) {
+        if let Some(advice) = self.advice_on(parts, action, work) {
             self.warned.warn(advice, key.route());
         }
     }
 
     /// Returns the warning for an answer, if it shows a mistake.
-    fn advice_on(&self, parts: &Parts, fate: &Fate, work: &Work) -> Option<Advice> {
+    fn advice_on(&self, parts: &Parts, action: &RecordAction, work: &Work) -> Option<Advice> {
         match parts.status {
             StatusCode::UNAUTHORIZED if matches!(self.scoping, Scoping::Credentials(..)) => {
                 return Some(Advice::AuthenticationInside);
@@ -41,7 +41,7 @@ impl Exchange {
                 return Some(Advice::AuthenticationInsideOfTokens);
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT
-                if matches!(fate, Fate::Release(_)) && self.engine.transactions.is_none() =>
+                if matches!(action, RecordAction::Release(_)) && self.engine.transactions.is_none() =>
             {
                 return Some(Advice::TimeoutInside);
             }
@@ -49,7 +49,7 @@ impl Exchange {
         }
         let nobody_asks = !matches!(self.policy.on_duplicate, OnDuplicate::Replay);
         let on_purpose = work.wishes().stream || is_partial(parts.status) || self.policy.stream_after.is_some();
-        if nobody_asks || on_purpose || !matches!(fate, Fate::Settle(None, _)) {
+        if nobody_asks || on_purpose || !matches!(action, RecordAction::Settle(None, _)) {
             return None;
         }
         Some(if is_event_stream(&parts.headers) { Advice::AnswerStreams } else { Advice::AnswerTooLong })

@@ -11,8 +11,8 @@
 //! | 5. name the operation: key and fingerprint | `begin` (`claim`) | `ClaimRequest` |
 //! | 6. claim, or wait | `run` (`go_on`), then `engine` (`admit`) | `Admission` |
 //! | 7. run the handler while the lease is renewed | `handle` | the response |
-//! | 8. collect the response, decide what is kept | `answer` (`collect_response`), `record/codec`, `record/headers` | `ResponseBody`, `Fate` |
-//! | 9. end the claim | `handle` (`end_of`), then `engine` (`finish`) | `Ending` |
+//! | 8. collect the response, decide what is kept | `answer` (`collect_response`), `record/codec`, `record/headers` | `ResponseBody`, `RecordAction` |
+//! | 9. end the claim | `handle` (`into_end`), then `engine` (`finish`) | `FinishOutcome` |
 //! | 10. respond | `handle`; for duplicates and refusals `respond/refuse`; headers of a first answer `record/recorded` | the response |
 //!
 //! A duplicate leaves at step 6 for `respond/refuse` (`duplicate`, `running`, `mismatch`). A request that the layer
@@ -41,8 +41,8 @@
 //! | `Stop` | `settings/verify` | why a request is answered before its claim |
 //! | `Admission` | `engine` | whether the request may run, and if not, why |
 //! | `Run` | `engine` | a granted claim; it renews the lease and is consumed by its end |
-//! | `Fate` | `answer` | what becomes of the record: settled, replaced, released, undone |
-//! | `Ending` | `engine` | how the end went: recorded, not recorded, lost, rolled back, unknown |
+//! | `RecordAction` | `answer` | what becomes of the record: settled, replaced, released, undone |
+//! | `FinishOutcome` | `engine` | how the end went: recorded, not recorded, lost, rolled back, unknown |
 //! | `OfRecord` | `record/recorded` | headers that the answer gets once it is recorded |
 //!
 //! A new step takes what it needs from `Exchange` and hands on a value of its own; it does not write into the settings.

@@ -1,9 +1,9 @@
 //! Steps 3 to 6 of a request: receive the body, claim, and either run the handler or answer.
 //!
-//! `run` is the entry. `take` returns the body with the claim request in it, `go_on` asks the engine and is the one
+//! `run` is the entry. `take` returns the body with the claim request in it, `claim_and_run` asks the engine and is the one
 //! place where an `Admission` becomes a response.
 //!
-//! A refused request whose client may still be sending is drained before the response is sent (`answered`): a client
+//! A refused request whose client may still be sending is drained before the response is sent (`drain_then`): a client
 //! that writes first and reads then would otherwise see a reset connection in place of the refusal. The drain is
 //! bounded in bytes and time.
 //!
@@ -16,7 +16,7 @@
 //! | while it waits for another request | nothing |
 //! | while the handler runs, or the claim ends | the future goes on as a background task; with `cancel_on_disconnect` the claim lapses |
 //!
-//! The order of the checks in `go_on` is fixed: a claim that an outer layer holds passes through, a token that has
+//! The order of the checks in `claim_and_run` is fixed: a claim that an outer layer holds passes through, a token that has
 //! expired is refused before it is claimed, and failing open comes last, so that a known run is never joined by an
 //! unprotected one.
 
@@ -30,7 +30,7 @@ use tower_service::Service;
 use super::{ClaimRequest, Exchange, PartialIdentity, record::codec, respond::Advice, settings::Stop};
 use crate::{
     body::{
-        BoxError, Collected, Excess, Failure, IdleTimeout, Patience, RequestBody, ResponseBody, Watch, collect,
+        BoxError, CollectError, Collected, Excess, IdleTimeout, Patience, RequestBody, ResponseBody, Watch, collect,
         is_over_a_limit,
     },
     engine::{Admission, Ask, Operation, Stage, Work},
@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
-type Taken<B> = (RequestBody<B>, Result<Option<Box<ClaimRequest>>, Refusal>, bool);
+type Received<B> = (RequestBody<B>, Result<Option<Box<ClaimRequest>>, Refusal>, bool);
 
 impl Exchange {
     /// One request that has a key, from its body to its answer.
@@ -65,11 +65,11 @@ impl Exchange {
             if subject.awaits_extractor() {
                 return Box::pin(self.run_for_an_extractor(work, inner, parts, body, subject)).await;
             }
-            let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
+            let (body, claimed, sends) = match self.receive(&work, &parts, body, subject).await {
                 Ok(taken) => taken,
                 Err(stop) => return Ok(self.stopped(&parts, stop)),
             };
-            self.go_on(&work, &mut inner, &mut parts, body, claimed, sends).await
+            self.claim_and_run(&work, &mut inner, &mut parts, body, claimed, sends).await
         }
     }
 
@@ -94,14 +94,14 @@ impl Exchange {
             Err(answer) => {
                 let sends = !Self::expects_continue(&parts.headers);
                 let answer = answer.map(|data| ResponseBody::whole(data, None));
-                return Self::answered(answer, RequestBody::passed(body), sends).await;
+                return Self::drain_then(answer, RequestBody::passed(body), sends).await;
             }
         };
-        let (body, claimed, sends) = match self.take(&work, &parts, body, subject).await {
+        let (body, claimed, sends) = match self.receive(&work, &parts, body, subject).await {
             Ok(taken) => taken,
             Err(stop) => return Ok(self.stopped(&parts, stop)),
         };
-        self.go_on(&work, &mut inner, &mut parts, body, claimed, sends).await
+        self.claim_and_run(&work, &mut inner, &mut parts, body, claimed, sends).await
     }
 
     /// Claims, and runs the handler or says why not.
@@ -109,7 +109,7 @@ impl Exchange {
     /// Everything after the claim happens here: the handler, a duplicate that passes through, a refusal, a request that
     /// is let through since the store failed.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn go_on<S, B, R>(
+    fn claim_and_run<S, B, R>(
         self: &Arc<Self>,
         work: &Arc<Work>,
         inner: &mut S,
@@ -130,7 +130,7 @@ impl Exchange {
                 Ok(None) => return Box::pin(pass(inner, parts, body)).await,
                 Err(refusal) => {
                     let answer = self.refuse(parts, None, refusal);
-                    return Box::pin(Self::answered(answer, body, sends)).await;
+                    return Box::pin(Self::drain_then(answer, body, sends)).await;
                 }
             };
             let ClaimRequest { key, claim, .. } = asked;
@@ -141,7 +141,7 @@ impl Exchange {
             }
             if self.has_expired(asked) {
                 let answer = Box::pin(self.renew(parts, asked)).await;
-                return Box::pin(Self::answered(answer, body, sends)).await;
+                return Box::pin(Self::drain_then(answer, body, sends)).await;
             }
             let stage = if self.engine.cancel_on_disconnect { Stage::Attached } else { Stage::Claimed };
             let patience = self.policy.run.wait;
@@ -169,7 +169,7 @@ impl Exchange {
                 Admission::NotIssued => Box::pin(self.renew(parts, asked)).await,
             };
             if sends {
-                return Box::pin(Self::answered(answer, body, sends)).await;
+                return Box::pin(Self::drain_then(answer, body, sends)).await;
             }
             Ok(answer)
         }
@@ -200,7 +200,7 @@ impl Exchange {
         parts.extensions.insert(Operation::duplicate(key.clone(), claim, origin, self.engine.secret.clone(), kept));
         let issued = self.insert_issuer(parts, token.as_deref());
         let mut answer = pass(inner, parts, body).await?;
-        self.take_mark_off(answer.headers_mut());
+        self.remove_replay_header(answer.headers_mut());
         if let Some(issued) = issued {
             issued.mark(answer.headers_mut());
         }
@@ -216,7 +216,7 @@ impl Exchange {
     }
 
     /// Drains the request body if the client may still be sending, and returns the response then.
-    async fn answered<T, B, E>(answer: T, body: RequestBody<B>, sends: bool) -> Result<T, E>
+    async fn drain_then<T, B, E>(answer: T, body: RequestBody<B>, sends: bool) -> Result<T, E>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -233,13 +233,13 @@ impl Exchange {
     /// all of it is read. The third component states whether the client may still be sending, so that a refusal drains
     /// the rest first.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn take<B>(
+    fn receive<B>(
         &self,
         work: &Arc<Work>,
         parts: &Parts,
         body: B,
         subject: PartialIdentity,
-    ) -> impl Future<Output = Result<Taken<B>, Stop>>
+    ) -> impl Future<Output = Result<Received<B>, Stop>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -287,15 +287,15 @@ impl Exchange {
         let mut body = pin!(body);
         match collect(body.as_mut(), limit, Patience::Idle(IdleTimeout::new(self.body_timeout))).await {
             Ok(body) => Ok(body),
-            Err(Failure::TooLong(Excess { read })) => {
+            Err(CollectError::TooLong(Excess { read })) => {
                 // A client whose body was read has had its word, and sends.
                 if !read.is_empty() || !Self::expects_continue(&parts.headers) {
                     Box::pin(Self::drain(body)).await;
                 }
                 Err(Refusal::BodyTooLarge(Some(limit)))
             }
-            Err(Failure::Stalled | Failure::TooSlow(_)) => Err(Refusal::BodyTimeout),
-            Err(Failure::Broken(_, error)) => {
+            Err(CollectError::Stalled | CollectError::TooSlow(_)) => Err(Refusal::BodyTimeout),
+            Err(CollectError::Broken(_, error)) => {
                 if !is_over_a_limit(&*error.into()) {
                     return Err(Refusal::BodyIncomplete);
                 }

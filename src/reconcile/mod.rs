@@ -6,10 +6,10 @@
 
 // For maintainers, in reading order:
 //
-// - `reconciler`: the settings, and the loop that lists abandoned records. `case`: one record, from its claim to the
-//   application's answer.
-// - `unsent`: the same for messages of an outbox. `abandoned`, `stuck`, `sweep`: what the application sees, and the
-//   counts.
+// - `reconciler`: the settings, and the loop. `sweep`: one look at all abandoned records. `worker`: one record, from
+//   its claim to the application's answer. `case`: the keys of the claims, and how a record ended.
+// - `unsent`, `outbox_source`: the same for messages of an outbox. `abandoned`, `stuck`, `report`: what the application
+//   sees, and the counts.
 //
 // A record is worked at under a claim in the same store, on a key derived from it, so that one process at a time asks
 // the application. The answer is written with the claimant that was seen, so that a runner that comes back keeps its
@@ -17,12 +17,16 @@
 
 mod abandoned;
 mod case;
+#[cfg(feature = "_sql")]
+mod outbox_source;
 mod reconciler;
+mod report;
 #[cfg(feature = "_sql")]
 mod stuck;
 mod sweep;
 #[cfg(feature = "_sql")]
 mod unsent;
+mod worker;
 
 #[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
@@ -30,5 +34,5 @@ pub use self::stuck::{Unsent, UnsentResolution};
 pub use self::{
     abandoned::{Abandoned, Resolution},
     reconciler::Reconciler,
-    sweep::SweepReport,
+    report::SweepReport,
 };

@@ -1,36 +1,20 @@
 use std::{
-    collections::{HashMap, HashSet},
     fmt,
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     time::Duration,
 };
 
-use tokio::{sync::Notify, task::JoinSet, time::timeout};
+use tokio::{sync::Notify, time::timeout};
 
 #[cfg(feature = "_sql")]
-use super::unsent::OutboxSource;
-use super::{
-    Abandoned, Resolution, SweepReport,
-    case::{Ended, claim_key, is_own},
-};
-use crate::{
-    RecordKey, RunPolicy, Secret, StoreError, StoreErrorKind,
-    engine::Engine,
-    store::{Filter, Record, StoreAdmin},
-    value::{Resolved, nonzero},
-};
-
-/// How many records are asked of the store at a time.
-const PAGE: usize = 100;
-
-/// For how many leases a record is left alone, and for how long if nothing is known of its lease.
-const LEASES: u32 = 10;
-const UNTOLD: Duration = Duration::from_secs(5 * 60);
+use super::outbox_source::OutboxSource;
+use super::{Abandoned, Resolution, SweepReport, worker::Worker};
+use crate::{RunPolicy, Secret, StoreError, engine::Engine, store::StoreAdmin, value::nonzero};
 
 /// A reconciler: it finds operations that began and never ended, and asks the application about them.
 ///
@@ -76,33 +60,16 @@ const UNTOLD: Duration = Duration::from_secs(5 * 60);
 #[derive(Clone)]
 #[must_use = "it does nothing until it is run"]
 pub struct Reconciler {
-    pub(super) desk: Worker,
-    only: Option<Arc<Only>>,
-    grace: Option<Duration>,
+    pub(super) worker: Worker,
+    pub(super) only: Option<Arc<Only>>,
+    pub(super) grace: Option<Duration>,
     pub(super) concurrency: usize,
     pub(super) dry_run: bool,
     #[cfg(feature = "_sql")]
-    pub(super) shelves: Vec<OutboxSource>,
+    pub(super) outboxes: Vec<OutboxSource>,
 }
 
-type Only = dyn Fn(&Abandoned) -> bool + Send + Sync;
-type ClaimRequest = Pin<Box<dyn Future<Output = Resolution> + Send>>;
-
-/// Where one record is worked at.
-#[derive(Clone)]
-pub(super) struct Worker {
-    pub(super) operator: Arc<dyn StoreAdmin>,
-    pub(super) engine: Engine,
-    pub(super) application: Arc<dyn Fn(Abandoned) -> ClaimRequest + Send + Sync>,
-    /// Of the claims of cases.
-    pub(super) policy: Resolved<RunPolicy>,
-    /// Of the records that are settled.
-    pub(super) retention: Duration,
-    backoff: (Duration, Duration),
-    /// How often a case was left.
-    left: Arc<Mutex<HashMap<RecordKey, u32>>>,
-}
-
+pub(super) type Only = dyn Fn(&Abandoned) -> bool + Send + Sync;
 impl Reconciler {
     /// Creates a reconciler that looks into `store`, and asks `application` about each abandoned record that it finds.
     ///
@@ -112,12 +79,12 @@ impl Reconciler {
     where
         F: Future<Output = Resolution> + Send + 'static,
     {
-        let operator: Arc<dyn StoreAdmin> = Arc::new(store);
+        let store: Arc<dyn StoreAdmin> = Arc::new(store);
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Self {
-            desk: Worker {
-                engine: Engine::new(operator.clone()),
-                operator,
+            worker: Worker {
+                engine: Engine::new(store.clone()),
+                store,
                 application: Arc::new(move |abandoned| Box::pin(application(abandoned))),
                 policy: RunPolicy::new().into(),
                 retention: minutes(24 * 60),
@@ -129,7 +96,7 @@ impl Reconciler {
             concurrency: 4,
             dry_run: false,
             #[cfg(feature = "_sql")]
-            shelves: Vec::new(),
+            outboxes: Vec::new(),
         }
     }
 
@@ -165,7 +132,7 @@ impl Reconciler {
     /// Sets how long a record that was left is not asked about: the first time, which is doubled each time, and the
     /// longest time. Default: one minute, one hour.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
-        self.desk.backoff = (first, most);
+        self.worker.backoff = (first, most);
         self
     }
 
@@ -178,7 +145,7 @@ impl Reconciler {
     #[track_caller]
     pub fn retention(mut self, retention: Duration) -> Self {
         assert!(retention >= Duration::from_millis(1), "a retention of {retention:?} remembers nothing");
-        self.desk.retention = retention;
+        self.worker.retention = retention;
         self
     }
 
@@ -189,7 +156,7 @@ impl Reconciler {
     /// Panics if `lease` is less than a millisecond.
     #[track_caller]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.desk.policy.apply(RunPolicy::new().lease(lease));
+        self.worker.policy.apply(RunPolicy::new().lease(lease));
         self
     }
 
@@ -201,14 +168,14 @@ impl Reconciler {
     #[track_caller]
     pub fn store_timeout(mut self, timeout: Duration) -> Self {
         let timeout = nonzero("store timeout", timeout);
-        self.desk.engine.store_timeout = timeout;
+        self.worker.engine.store_timeout = timeout;
         self
     }
 
     /// Derives [child keys](Abandoned::child_key) with the secrets of the layers whose records these are. Default:
     /// none.
     pub fn secret(mut self, secret: Secret) -> Self {
-        self.desk.engine.secret = Some(secret);
+        self.worker.engine.secret = Some(secret);
         self
     }
 
@@ -258,92 +225,6 @@ impl Reconciler {
         })
         .await;
     }
-
-    fn grace_of(&self, record: &Record) -> Duration {
-        self.grace.unwrap_or(if record.lease.is_zero() { UNTOLD } else { record.lease.saturating_mul(LEASES) })
-    }
-
-    async fn sweep(&self, stopping: &AtomicBool) -> Result<SweepReport, StoreError> {
-        let (mut sweep, mut tasks, mut seen) = (SweepReport::default(), JoinSet::new(), HashSet::new());
-        let mut after = None;
-        let listed = loop {
-            let page = self.desk.operator.list(Filter::Abandoned, after, PAGE);
-            let page = match timeout(self.desk.engine.store_timeout, page).await {
-                Ok(Ok(page)) => page,
-                Ok(Err(error)) => break Err(error),
-                Err(_) => break Err(StoreError::new(StoreErrorKind::Timeout, "the store did not answer in time")),
-            };
-            for entry in page.entries.into_iter().filter(|entry| !is_own(&entry.key)) {
-                let secret = self.desk.engine.secret.clone();
-                let abandoned = Abandoned { entry, dry_run: self.dry_run, secret };
-                if abandoned.record().lapsed_for < self.grace_of(abandoned.record())
-                    || self.only.as_ref().is_some_and(|only| !only(&abandoned))
-                {
-                    continue;
-                }
-                let entry = abandoned.entry;
-                // The store may list one twice.
-                let Some(case) = claim_key(&entry).filter(|case| seen.insert(case.clone())) else { continue };
-                while tasks.len() >= self.concurrency {
-                    one_ends(&mut tasks, &mut sweep).await;
-                }
-                if stopping.load(SeqCst) {
-                    break;
-                }
-                let (desk, dry_run) = (self.desk.clone(), self.dry_run);
-                tasks.spawn(async move {
-                    if dry_run {
-                        return Ended::of(&desk.ask(entry, true).await);
-                    }
-                    desk.alone(case, desk.resolve(entry)).await
-                });
-            }
-            after = page.next;
-            if after.is_none() || stopping.load(SeqCst) {
-                break Ok(());
-            }
-        };
-        #[cfg(feature = "_sql")]
-        let listed = listed.and(self.sweep_shelves(stopping, &mut tasks, &mut seen, &mut sweep).await);
-        while !tasks.is_empty() {
-            one_ends(&mut tasks, &mut sweep).await;
-        }
-        listed?;
-        if !stopping.load(SeqCst) {
-            self.desk.forget_all_but(&seen);
-        }
-        Ok(sweep)
-    }
-}
-
-pub(super) async fn one_ends(tasks: &mut JoinSet<Ended>, sweep: &mut SweepReport) {
-    if let Some(ended) = tasks.join_next().await {
-        // Tasks panic or are aborted only with the runtime.
-        sweep.count(ended.unwrap_or(Ended::Failed));
-    }
-}
-
-impl Worker {
-    /// Returns how long a case is left alone if it is left now.
-    pub(super) fn pause(&self, case: &RecordKey) -> Duration {
-        let times = self.left().get(case).copied().unwrap_or(0);
-        let (first, most) = self.backoff;
-        first.saturating_mul(1 << times.min(20)).min(most).max(Duration::from_millis(1))
-    }
-
-    pub(super) fn leave(&self, case: RecordKey) {
-        let mut left = self.left();
-        let times = left.entry(case).or_default();
-        *times = times.saturating_add(1);
-    }
-
-    fn forget_all_but(&self, seen: &HashSet<RecordKey>) {
-        self.left().retain(|case, _| seen.contains(case));
-    }
-
-    fn left(&self) -> std::sync::MutexGuard<'_, HashMap<RecordKey, u32>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl fmt::Debug for Reconciler {
@@ -351,8 +232,8 @@ impl fmt::Debug for Reconciler {
         f.debug_struct("Reconciler")
             .field("concurrency", &self.concurrency)
             .field("dry_run", &self.dry_run)
-            .field("retention", &self.desk.retention)
-            .field("backoff", &self.desk.backoff)
+            .field("retention", &self.worker.retention)
+            .field("backoff", &self.worker.backoff)
             .finish_non_exhaustive()
     }
 }

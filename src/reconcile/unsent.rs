@@ -1,11 +1,9 @@
+//! Messages that stay in an outbox: the setting, and the loop that asks about them.
+
 use std::{
     collections::HashSet,
     future::Future,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
     time::Duration,
 };
 
@@ -13,47 +11,14 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     Reconciler, SweepReport, Unsent, UnsentResolution,
-    case::{Ended, case_of_message},
-    reconciler::{Worker, one_ends},
+    case::{RecordResult, message_claim_key},
+    outbox_source::OutboxSource,
+    sweep::join_one,
 };
 use crate::{
     RecordKey, StoreError, StoreErrorKind,
-    engine::CatchUnwind,
-    sql::{
-        SqlDatabase,
-        outbox::{Outbox, StagedMessage},
-    },
+    sql::{SqlDatabase, outbox::Outbox},
 };
-
-/// How many messages of an outbox a sweep asks about. Messages that are left come first the next time too.
-const AT_MOST: usize = 1000;
-
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-type ClaimRequest = Pin<Box<dyn Future<Output = UnsentResolution> + Send>>;
-
-/// An outbox of any database.
-trait Source: Send + Sync {
-    fn unsent(&self, age: Duration) -> Answer<'_, Vec<StagedMessage>>;
-    fn discard<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
-}
-
-impl<D: SqlDatabase> Source for Outbox<D> {
-    fn unsent(&self, age: Duration) -> Answer<'_, Vec<StagedMessage>> {
-        Box::pin(Self::unsent(self, age, AT_MOST))
-    }
-
-    fn discard<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
-        Box::pin(Self::discard(self, id))
-    }
-}
-
-/// An outbox whose messages are asked about, and the closure that is asked.
-#[derive(Clone)]
-pub(super) struct OutboxSource {
-    source: Arc<dyn Source>,
-    age: Duration,
-    application: Arc<dyn Fn(Unsent) -> ClaimRequest + Send + Sync>,
-}
 
 impl Reconciler {
     /// Adds an outbox. `application` is asked about each message that was staged `age` ago or earlier and is not sent:
@@ -98,27 +63,23 @@ impl Reconciler {
         D: SqlDatabase,
         F: Future<Output = UnsentResolution> + Send + 'static,
     {
-        self.shelves.push(OutboxSource {
-            source: Arc::new(outbox),
-            age,
-            application: Arc::new(move |unsent| Box::pin(application(unsent))),
-        });
+        self.outboxes.push(OutboxSource::new(outbox, age, application));
         self
     }
 }
 
 impl Reconciler {
     /// Asks about the unsent messages of each outbox.
-    pub(super) async fn sweep_shelves(
+    pub(super) async fn sweep_outboxes(
         &self,
         stopping: &AtomicBool,
-        tasks: &mut JoinSet<Ended>,
+        tasks: &mut JoinSet<RecordResult>,
         seen: &mut HashSet<RecordKey>,
         sweep: &mut SweepReport,
     ) -> Result<(), StoreError> {
         let mut listed = Ok(());
-        for outbox in &self.shelves {
-            let unsent = match timeout(self.desk.engine.store_timeout, outbox.unsent()).await {
+        for outbox in &self.outboxes {
+            let unsent = match timeout(self.worker.engine.store_timeout, outbox.unsent()).await {
                 Ok(Ok(unsent)) => unsent,
                 Ok(Err(error)) => {
                     listed = Err(error);
@@ -130,55 +91,26 @@ impl Reconciler {
                 }
             };
             for outgoing in unsent {
-                let case = case_of_message(&outgoing.message.id);
+                let case = message_claim_key(&outgoing.message.id);
                 let Some(case) = case.filter(|case| seen.insert(case.clone())) else { continue };
                 while tasks.len() >= self.concurrency {
-                    one_ends(tasks, sweep).await;
+                    join_one(tasks, sweep).await;
                 }
                 if stopping.load(SeqCst) {
                     return listed;
                 }
-                let (desk, source, dry_run) = (self.desk.clone(), outbox.clone(), self.dry_run);
+                let (worker, source, dry_run) = (self.worker.clone(), outbox.clone(), self.dry_run);
                 tasks.spawn(async move {
                     if dry_run {
                         return match source.ask(outgoing, true).await {
-                            UnsentResolution::Discard => Ended::Discarded,
-                            UnsentResolution::Leave => Ended::Left,
+                            UnsentResolution::Discard => RecordResult::Discarded,
+                            UnsentResolution::Leave => RecordResult::Left,
                         };
                     }
-                    desk.alone(case, source.resolve(&desk, outgoing)).await
+                    worker.exclusively(case, source.resolve(&worker, outgoing)).await
                 });
             }
         }
         listed
-    }
-}
-
-impl OutboxSource {
-    async fn unsent(&self) -> Result<Vec<StagedMessage>, StoreError> {
-        self.source.unsent(self.age).await
-    }
-
-    /// Asks the application. Its panics are reported by the panic hook.
-    async fn ask(&self, outgoing: StagedMessage, dry_run: bool) -> UnsentResolution {
-        let asked = async move { (self.application)(Unsent { outgoing, dry_run }).await };
-        CatchUnwind::new(asked).await.unwrap_or(UnsentResolution::Leave)
-    }
-
-    /// Asks about a message, and does what the application decides.
-    async fn resolve(&self, desk: &Worker, outgoing: StagedMessage) -> Ended {
-        let id = outgoing.message.id.clone();
-        let ended = match self.ask(outgoing, false).await {
-            UnsentResolution::Leave => Ended::Left,
-            UnsentResolution::Discard => match timeout(desk.engine.store_timeout, self.source.discard(&id)).await {
-                Ok(Ok(true)) => Ended::Discarded,
-                // It was sent meanwhile, or is being sent.
-                Ok(Ok(false)) => Ended::Skipped,
-                Ok(Err(_)) | Err(_) => Ended::Failed,
-            },
-        };
-        #[cfg(feature = "tracing")]
-        tracing::info!(message = id, outcome = ?ended, "reconciled");
-        ended
     }
 }

@@ -3,7 +3,7 @@
 //! [`Once`] has the settings, and [`Once::run`] runs a function: a duplicate receives the value of the first run.
 
 // For maintainers, in reading order: `once` has the settings and the call, `work` runs the function through
-// `engine::perform` and keeps its value, `error` maps what happens otherwise, `future` is the response future. Nothing
+// `engine::execute` and keeps its value, `error` maps what happens otherwise, `future` is the response future. Nothing
 // is locked.
 
 mod error;

@@ -183,8 +183,8 @@ impl Once {
         let running = async move {
             match key {
                 Ok(key) => {
-                    let errand = Execution { key: &key, claim: &claim, policy: &policy, counts: None };
-                    work::run(&engine, &working, errand, &rules, function).await
+                    let execution = Execution { key: &key, claim: &claim, policy: &policy, counts: None };
+                    work::run(&engine, &working, execution, &rules, function).await
                 }
                 Err(refusal) => Err(RunError::Refused(refusal)),
             }

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::RunError;
 use crate::{
-    engine::{Engine, Execution, ExecutionOutcome, Fate, Operation, Permanent, Work},
+    engine::{Completion, Engine, Execution, ExecutionOutcome, Operation, Permanent, Work},
     value::{Event, Payload, Refusal, RunSettings, is_failure, json_of},
 };
 
@@ -20,7 +20,7 @@ pub(super) struct Rules {
 pub(super) async fn run<T, E, F>(
     engine: &Engine,
     work: &Arc<Work>,
-    errand: Execution<'_>,
+    execution: Execution<'_>,
     rules: &Rules,
     function: impl FnOnce(Operation) -> F,
 ) -> Result<T, RunError<E>>
@@ -29,13 +29,13 @@ where
     E: 'static,
     F: Future<Output = Result<T, E>>,
 {
-    let (key, policy) = (errand.key, errand.policy);
+    let (key, policy) = (execution.key, execution.policy);
     let job = |started| async move {
         let outcome = function(Operation::new(work.clone(), key.clone(), started, policy.retention)).await;
-        let fate = fate(policy, work, rules, &outcome);
-        (outcome, fate)
+        let completion = completion(policy, work, rules, &outcome);
+        (outcome, completion)
     };
-    let refusal = match engine.perform(work, errand, job).await {
+    let refusal = match engine.execute(work, execution, job).await {
         ExecutionOutcome::Ran(outcome) => return outcome.map_err(RunError::Failed),
         ExecutionOutcome::NoOutcome(why) => why.refusal(),
         // Whatever the policy is, a duplicate of a failure must not receive a success.
@@ -53,15 +53,20 @@ where
     Err(RunError::Refused(refusal))
 }
 
-fn fate<T: Serialize, E: 'static>(policy: &RunSettings, work: &Work, rules: &Rules, outcome: &Result<T, E>) -> Fate {
+fn completion<T: Serialize, E: 'static>(
+    policy: &RunSettings,
+    work: &Work,
+    rules: &Rules,
+    outcome: &Result<T, E>,
+) -> Completion {
     let is_final = outcome.as_ref().map_or_else(|error| rules.permanent.is(error), |_| true);
     if !policy.keeps_outcome(work.wishes(), is_final) {
-        return Fate::Release(policy.retention);
+        return Completion::Release(policy.retention);
     }
-    let Ok(value) = outcome else { return Fate::Fail };
+    let Ok(value) = outcome else { return Completion::Fail };
     let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
     let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= rules.value_limit);
-    Fate::Settle(payload.filter(fits))
+    Completion::Settle(payload.filter(fits))
 }
 
 /// Returns the kept value, or the refusal that its duplicate receives instead.

@@ -10,11 +10,11 @@ use sqlx::{Connection, Database, error::DatabaseError};
 use crate::value::StoreError;
 
 use super::{
-    error::Refusal,
+    error::ErrorClass,
     outbox,
     schema::Missing,
     statement::{Dialect, Statement, Texts},
-    store::purge::Turn,
+    store::purge::PurgeLock,
     table::Table,
 };
 
@@ -33,7 +33,7 @@ pub enum Value<'a> {
 
 /// The result of a statement.
 #[derive(Debug)]
-pub struct Answer<R> {
+pub struct StatementResult<R> {
     /// The rows, if the statement reads.
     pub(crate) rows: Vec<R>,
     /// How many rows were changed, if the statement writes.
@@ -84,7 +84,7 @@ pub trait Driver: Database {
         connection: &'a mut Self::Connection,
         statement: &'a Statement,
         values: &'a [Value<'a>],
-    ) -> impl Future<Output = sqlx::Result<Answer<Self::Row>>> + Send + 'a;
+    ) -> impl Future<Output = sqlx::Result<StatementResult<Self::Row>>> + Send + 'a;
 
     /// Executes a text of several statements.
     fn run(connection: &mut Self::Connection, text: String) -> impl Future<Output = sqlx::Result<()>> + Send + '_;
@@ -102,10 +102,10 @@ pub trait Driver: Database {
 
     /// Returns how a process takes its turn at purging, by the number of a lock; `None` if there is one writer at a
     /// time anyway.
-    fn purging_turn(number: i64) -> Option<Turn>;
+    fn purge_lock(number: i64) -> Option<PurgeLock>;
 
     /// Classifies an error of the database.
-    fn refusal(error: &dyn DatabaseError) -> Refusal;
+    fn refusal(error: &dyn DatabaseError) -> ErrorClass;
 
     /// Reads a number.
     fn int(row: &Self::Row, at: usize) -> sqlx::Result<Option<i64>>;
@@ -138,9 +138,9 @@ macro_rules! same_for {
             connection: &'a mut Self::Connection,
             statement: &'a $crate::sql::statement::Statement,
             values: &'a [$crate::sql::driver::Value<'a>],
-        ) -> impl Future<Output = sqlx::Result<$crate::sql::driver::Answer<Self::Row>>> + Send + 'a {
+        ) -> impl Future<Output = sqlx::Result<$crate::sql::driver::StatementResult<Self::Row>>> + Send + 'a {
             use sqlx::Arguments as _;
-            use $crate::sql::driver::{Answer, Value};
+            use $crate::sql::driver::{StatementResult, Value};
 
             async move {
                 let mut arguments = <Self as sqlx::Database>::Arguments::default();
@@ -155,9 +155,9 @@ macro_rules! same_for {
                 }
                 let query = sqlx::query_with::<$database, _>(statement.sql.clone(), arguments);
                 Ok(if statement.reads {
-                    Answer { rows: query.fetch_all(connection).await?, count: 0 }
+                    StatementResult { rows: query.fetch_all(connection).await?, count: 0 }
                 } else {
-                    Answer { rows: Vec::new(), count: query.execute(connection).await?.rows_affected() }
+                    StatementResult { rows: Vec::new(), count: query.execute(connection).await?.rows_affected() }
                 })
             }
         }

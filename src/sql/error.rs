@@ -13,38 +13,38 @@ use super::driver::Driver;
 
 /// The meaning of an error of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ErrorClass {
     /// The statement lost against another and was undone: it may be sent again.
-    Victim,
+    Conflict,
     /// The server ends this connection. It is unknown whether the statement took effect.
-    Cut,
+    Disconnected,
     /// The statement was not done, for this reason.
-    Because(StoreErrorKind, &'static str),
+    Rejected(StoreErrorKind, &'static str),
 }
 
 /// The reason why a statement has no answer.
 #[derive(Debug)]
-pub(crate) enum CommandError {
+pub(crate) enum StatementError {
     /// It was not sent: there is no connection.
-    Unsent(Error),
+    NotSent(Error),
     /// It was sent, or may have been.
     Failed(Error),
 }
 
-impl CommandError {
-    pub(crate) fn is_victim<D: Driver>(&self) -> bool {
-        matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == Refusal::Victim)
+impl StatementError {
+    pub(crate) fn is_conflict<D: Driver>(&self) -> bool {
+        matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == ErrorClass::Conflict)
     }
 
     /// Returns whether the connection broke while the statement was under way, or while the connection was opened.
-    pub(crate) fn is_cut<D: Driver>(&self) -> bool {
+    pub(crate) fn is_disconnect<D: Driver>(&self) -> bool {
         match self {
-            Self::Failed(Error::Database(error)) | Self::Unsent(Error::Database(error)) => {
-                D::refusal(&**error) == Refusal::Cut
+            Self::Failed(Error::Database(error)) | Self::NotSent(Error::Database(error)) => {
+                D::refusal(&**error) == ErrorClass::Disconnected
             }
             Self::Failed(Error::Io(_) | Error::WorkerCrashed) => true,
             // The pool itself retries a connection that is refused, and one that takes too long has used up its time.
-            Self::Unsent(Error::Io(error)) => {
+            Self::NotSent(Error::Io(error)) => {
                 matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
             }
             _ => false,
@@ -62,14 +62,14 @@ impl CommandError {
         use StoreErrorKind::{Corrupt, Misconfigured, Other, Unavailable};
 
         let (error, unsent) = match self {
-            Self::Unsent(error) => (error, true),
+            Self::NotSent(error) => (error, true),
             Self::Failed(error) => (error, false),
         };
         let (kind, message, undone) = match &error {
             Error::Database(error) => match D::refusal(&**error) {
-                Refusal::Victim => (Unavailable, "lost against other statements again and again", true),
-                Refusal::Cut => (Unavailable, "ended the connection", false),
-                Refusal::Because(kind, message) => (kind, message, true),
+                ErrorClass::Conflict => (Unavailable, "lost against other statements again and again", true),
+                ErrorClass::Disconnected => (Unavailable, "ended the connection", false),
+                ErrorClass::Rejected(kind, message) => (kind, message, true),
             },
             Error::PoolTimedOut => (Unavailable, "no connection in time", true),
             Error::PoolClosed => (Unavailable, "the pool is closed", true),
@@ -108,6 +108,6 @@ pub(crate) fn newer<D: Driver>() -> StoreError {
 }
 
 /// Returns the error that a record was not written by this crate.
-pub(crate) fn torn<D: Driver>() -> StoreError {
+pub(crate) fn corrupt<D: Driver>() -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("{}: a record cannot be read", D::NAME))
 }

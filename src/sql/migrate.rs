@@ -14,7 +14,7 @@ use crate::value::{StoreError, StoreErrorKind, jitter};
 use super::{
     SqlStore,
     driver::Driver,
-    error::CommandError,
+    error::StatementError,
     schema::{Missing, Schema},
     statement::Statement,
     store::retry::unreadable,
@@ -79,7 +79,7 @@ impl<D: Driver> SqlStore<D> {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
         };
-        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
+        let failed = |error| StatementError::Failed(error).into_error::<D>(false);
         let _seat = self.shared.held.turn(&self.shared.pool).await.map_err(failed)?;
         let mut connection = self.some_connection().await?;
         let changed = D::run(&mut connection, D::change_text(&table.quoted(D::DIALECT.quote), missing)).await;

@@ -34,11 +34,11 @@ impl ser::Error for NotFinite {
     }
 }
 
-type Written = Result<(), NotFinite>;
+type FiniteResult = Result<(), NotFinite>;
 
 macro_rules! nothing {
     ($($name:ident($($argument:ty),*))*) => {
-        $(fn $name(self, $(_: $argument),*) -> Written { Ok(()) })*
+        $(fn $name(self, $(_: $argument),*) -> FiniteResult { Ok(()) })*
     };
 }
 
@@ -61,19 +61,19 @@ impl Serializer for Finite {
         serialize_unit_variant(&'static str, u32, &'static str)
     }
 
-    fn serialize_f32(self, number: f32) -> Written {
+    fn serialize_f32(self, number: f32) -> FiniteResult {
         if number.is_finite() { Ok(()) } else { Err(NotFinite) }
     }
 
-    fn serialize_f64(self, number: f64) -> Written {
+    fn serialize_f64(self, number: f64) -> FiniteResult {
         if number.is_finite() { Ok(()) } else { Err(NotFinite) }
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> FiniteResult {
         value.serialize(self)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Written {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> FiniteResult {
         value.serialize(self)
     }
 
@@ -83,7 +83,7 @@ impl Serializer for Finite {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Written {
+    ) -> FiniteResult {
         value.serialize(self)
     }
 
@@ -122,11 +122,11 @@ macro_rules! elements {
             type Ok = ();
             type Error = NotFinite;
 
-            fn $name<T: Serialize + ?Sized>(&mut self, $(_: $argument,)* value: &T) -> Written {
+            fn $name<T: Serialize + ?Sized>(&mut self, $(_: $argument,)* value: &T) -> FiniteResult {
                 value.serialize(Finite)
             }
 
-            fn end(self) -> Written {
+            fn end(self) -> FiniteResult {
                 Ok(())
             }
         })*
@@ -147,15 +147,15 @@ impl SerializeMap for Finite {
     type Error = NotFinite;
 
     /// JSON refuses such a key by itself.
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> Written {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> FiniteResult {
         Ok(())
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> FiniteResult {
         value.serialize(Finite)
     }
 
-    fn end(self) -> Written {
+    fn end(self) -> FiniteResult {
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Work whose client has left: its bounds, and the wait for its end.
 //!
 //! `admit` is called before each claim and refuses a caller with too much unfinished work. `spawn` takes over the rest
-//! of a run; it never refuses, since the run has begun. `Place` is the slot in the counts and is given back on drop, so
+//! of a run; it never refuses, since the run has begun. `TaskSlot` is the slot in the counts and is given back on drop, so
 //! that a panic, the time limit and the end of the runtime are all counted.
 //!
 //! One lock, over the counts by party. It is taken only if some work is in the background, and never while code of the
@@ -60,7 +60,7 @@ use crate::value::{RecordKey, Refusal, nonzero};
 /// ```
 #[derive(Clone)]
 pub struct BackgroundTasks {
-    shared: Arc<Shared>,
+    shared: Arc<TaskCounts>,
     limit: usize,
     per_caller: usize,
     per_layer: usize,
@@ -68,15 +68,15 @@ pub struct BackgroundTasks {
 }
 
 #[derive(Default)]
-struct Shared {
+struct TaskCounts {
     work: AtomicUsize,
-    ghosts: AtomicUsize,
+    releases: AtomicUsize,
     /// How many unfinished operations each party has left behind.
     parties: Mutex<HashMap<Bucket, usize>>,
     ended: Notify,
 }
 
-impl Shared {
+impl TaskCounts {
     fn parties(&self) -> MutexGuard<'_, HashMap<Bucket, usize>> {
         self.parties.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +141,7 @@ impl BackgroundTasks {
     /// Returns how many background tasks there are now. Clones count together.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.shared.work.load(Ordering::Acquire) + self.shared.ghosts.load(Ordering::Acquire)
+        self.shared.work.load(Ordering::Acquire) + self.shared.releases.load(Ordering::Acquire)
     }
 
     /// Resolves when there is no background task.
@@ -188,18 +188,18 @@ impl BackgroundTasks {
     {
         self.shared.work.fetch_add(1, Ordering::AcqRel);
         *self.shared.parties().entry(bucket.clone()).or_default() += 1;
-        self.run(runtime, Place { shared: self.shared.clone(), of: Some(bucket) }, work, too_long);
+        self.run(runtime, TaskSlot { shared: self.shared.clone(), of: Some(bucket) }, work, too_long);
     }
 
     /// Spawns the release of a claim whose answer is not known, unless there are too many of them.
     pub(super) fn spawn_release(&self, runtime: &Handle, release: impl Future<Output = ()> + Send + 'static) {
         let more = |count: usize| (count < self.limit).then_some(count + 1);
-        if self.shared.ghosts.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok() {
-            self.run(runtime, Place { shared: self.shared.clone(), of: None }, release, |_| ());
+        if self.shared.releases.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok() {
+            self.run(runtime, TaskSlot { shared: self.shared.clone(), of: None }, release, |_| ());
         }
     }
 
-    fn run<F>(&self, runtime: &Handle, place: Place, work: F, too_long: impl FnOnce(Duration) + Send + 'static)
+    fn run<F>(&self, runtime: &Handle, place: TaskSlot, work: F, too_long: impl FnOnce(Duration) + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -241,16 +241,16 @@ impl fmt::Debug for BackgroundTasks {
 
 /// A background task's place in the counts, given back however the background task ends: also with a runtime that shuts
 /// down.
-struct Place {
-    shared: Arc<Shared>,
+struct TaskSlot {
+    shared: Arc<TaskCounts>,
     /// The party whose work it is; `None` for the release of a claim.
     of: Option<Bucket>,
 }
 
-impl Drop for Place {
+impl Drop for TaskSlot {
     fn drop(&mut self) {
         let count = match &self.of {
-            None => &self.shared.ghosts,
+            None => &self.shared.releases,
             Some(bucket) => {
                 let mut parties = self.shared.parties();
                 if let Some(own) = parties.get_mut(bucket) {

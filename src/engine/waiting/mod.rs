@@ -21,7 +21,7 @@ pub(crate) struct WaitingBodies {
 }
 
 /// Room for the body of one duplicate that waits, given back when it is dropped.
-pub(super) struct Held {
+pub(super) struct BodyPermit {
     bodies: Arc<WaitingBodies>,
     bytes: usize,
 }
@@ -35,14 +35,14 @@ impl WaitingBodies {
     }
 
     /// Takes room for a body, if there is any.
-    pub(super) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
+    pub(super) fn hold(self: &Arc<Self>, bytes: usize) -> Option<BodyPermit> {
         let more = |held: usize| held.checked_add(bytes).filter(|&held| held <= self.limit);
         self.held.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
-        Some(Held { bodies: Arc::clone(self), bytes })
+        Some(BodyPermit { bodies: Arc::clone(self), bytes })
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyPermit {
     fn drop(&mut self) {
         self.bodies.held.fetch_sub(self.bytes, Ordering::AcqRel);
     }

@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::Held;
+use super::BodyPermit;
 use crate::{
     engine::Engine,
     store::TransactionalStore,
@@ -59,7 +59,7 @@ pub(crate) struct Waiter<'a> {
     key: &'a RecordKey,
     crowd: Arc<Crowd>,
     ended: watch::Receiver<()>,
-    _body: Held,
+    _body: BodyPermit,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,7 +74,7 @@ fn later(time: Duration) -> Instant {
 
 impl Waiters {
     /// Begins to wait for `key`, with room for the body.
-    pub(crate) fn join<'a>(&'a self, key: &'a RecordKey, body: Held) -> Waiter<'a> {
+    pub(crate) fn join<'a>(&'a self, key: &'a RecordKey, body: BodyPermit) -> Waiter<'a> {
         let mut keys = locked(&self.keys);
         let crowd = keys.entry(key.clone()).or_insert_with(|| {
             let now = Instant::now();

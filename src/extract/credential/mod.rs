@@ -46,10 +46,10 @@ const COOKIES: u8 = 1;
 /// A place of a request that has a credential. Created by the functions of this module, or from a [`HeaderName`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a credential does nothing until a layer has it"]
-pub struct Credential(Place);
+pub struct Credential(CredentialLocation);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum CredentialLocation {
     Header(HeaderName),
     Cookie(Box<str>),
 }
@@ -73,12 +73,12 @@ pub fn header(name: &str) -> Credential {
 #[track_caller]
 pub fn cookie(name: &str) -> Credential {
     assert!(cookies::is_name(name), "{name:?} is no name of a cookie");
-    Credential(Place::Cookie(name.into()))
+    Credential(CredentialLocation::Cookie(name.into()))
 }
 
 impl From<HeaderName> for Credential {
     fn from(name: HeaderName) -> Self {
-        Self(Place::Header(name))
+        Self(CredentialLocation::Header(name))
     }
 }
 
@@ -105,9 +105,9 @@ impl Credentials {
         let mut named = Named::default();
         for Credential(place) in credentials {
             match place {
-                Place::Header(name) if name == COOKIE => named.all_cookies = true,
-                Place::Header(name) => named.headers.push(name),
-                Place::Cookie(name) => named.cookies.push(name),
+                CredentialLocation::Header(name) if name == COOKIE => named.all_cookies = true,
+                CredentialLocation::Header(name) => named.headers.push(name),
+                CredentialLocation::Cookie(name) => named.cookies.push(name),
             }
         }
         named.headers.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));

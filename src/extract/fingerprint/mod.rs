@@ -26,7 +26,7 @@ use self::head::of_head;
 #[derive(Clone)]
 #[must_use = "a fingerprint extractor does nothing until a layer has it"]
 pub struct FingerprintExtractor {
-    kind: Kind,
+    kind: FingerprintKind,
     /// The headers that count too, each once and in the order of their names.
     headers: Arc<[HeaderName]>,
 }
@@ -34,7 +34,7 @@ pub struct FingerprintExtractor {
 type FingerprintFn = dyn Fn(&Parts, &Bytes) -> Fingerprint + Send + Sync;
 
 #[derive(Clone)]
-enum Kind {
+enum FingerprintKind {
     Bytes,
     Off,
     Closure(Arc<FingerprintFn>),
@@ -51,14 +51,14 @@ enum Kind {
 /// order of query parameters counts: for clients that build the query anew for each try, take the fingerprint [by a
 /// closure](from_fn) that sorts them.
 pub fn bytes() -> FingerprintExtractor {
-    FingerprintExtractor::new(Kind::Bytes)
+    FingerprintExtractor::new(FingerprintKind::Bytes)
 }
 
 /// Compares nothing: every request under a key counts as the first one.
 ///
 /// This is for senders whose retries differ, such as callbacks with a new time stamp and signature each time.
 pub fn off() -> FingerprintExtractor {
-    FingerprintExtractor::new(Kind::Off)
+    FingerprintExtractor::new(FingerprintKind::Off)
 }
 
 /// Compares what the closure returns for the request's head and body.
@@ -94,7 +94,7 @@ pub fn off() -> FingerprintExtractor {
 /// # drop(by_digest);
 /// ```
 pub fn from_fn(fingerprint: impl Fn(&Parts, &Bytes) -> Fingerprint + Send + Sync + 'static) -> FingerprintExtractor {
-    FingerprintExtractor::new(Kind::Closure(Arc::new(fingerprint)))
+    FingerprintExtractor::new(FingerprintKind::Closure(Arc::new(fingerprint)))
 }
 
 /// Compares the JSON value of the body: white space, the order of members and the spelling of numbers do not matter.
@@ -106,7 +106,7 @@ pub fn from_fn(fingerprint: impl Fn(&Parts, &Bytes) -> Fingerprint + Send + Sync
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub fn json() -> FingerprintExtractor {
-    FingerprintExtractor::new(Kind::Json(Arc::new(Selection::All)))
+    FingerprintExtractor::new(FingerprintKind::Json(Arc::new(Selection::All)))
 }
 
 /// Compares only these parts of a JSON body, by JSON pointers (RFC 6901). A part that is absent is unlike one that is
@@ -127,7 +127,7 @@ pub fn json() -> FingerprintExtractor {
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 #[track_caller]
 pub fn json_only<'a>(pointers: impl IntoIterator<Item = &'a str>) -> FingerprintExtractor {
-    FingerprintExtractor::new(Kind::Json(Arc::new(Selection::Only(parse(pointers)))))
+    FingerprintExtractor::new(FingerprintKind::Json(Arc::new(Selection::Only(parse(pointers)))))
 }
 
 #[cfg(feature = "json")]
@@ -150,11 +150,11 @@ fn parse<'a>(pointers: impl IntoIterator<Item = &'a str>) -> Box<[Pointer]> {
 #[cfg(feature = "form")]
 #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
 pub fn form() -> FingerprintExtractor {
-    FingerprintExtractor::new(Kind::Form(Arc::default()))
+    FingerprintExtractor::new(FingerprintKind::Form(Arc::default()))
 }
 
 impl FingerprintExtractor {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: FingerprintKind) -> Self {
         Self { kind, headers: Arc::default() }
     }
 
@@ -179,7 +179,7 @@ impl FingerprintExtractor {
     #[track_caller]
     pub fn with_headers(mut self, headers: impl IntoIterator<Item = HeaderName>) -> Self {
         assert!(
-            !matches!(self.kind, Kind::Off | Kind::Closure(_)),
+            !matches!(self.kind, FingerprintKind::Off | FingerprintKind::Closure(_)),
             "{self:?}.with_headers(..): headers are compared beside a content, and by a closure itself"
         );
         let mut all: Vec<_> = self.headers.iter().cloned().chain(headers).collect();
@@ -212,20 +212,20 @@ impl FingerprintExtractor {
     pub fn without_fields<'a>(self, fields: impl IntoIterator<Item = &'a str>) -> Self {
         let kind = match &self.kind {
             #[cfg(feature = "json")]
-            Kind::Json(selection) if !matches!(**selection, Selection::Only(_)) => {
+            FingerprintKind::Json(selection) if !matches!(**selection, Selection::Only(_)) => {
                 let before = match &**selection {
                     Selection::Without(before) => &**before,
                     _ => &[],
                 };
-                Kind::Json(Arc::new(Selection::Without([before, &parse(fields)].concat().into())))
+                FingerprintKind::Json(Arc::new(Selection::Without([before, &parse(fields)].concat().into())))
             }
             #[cfg(feature = "form")]
-            Kind::Form(before) => {
+            FingerprintKind::Form(before) => {
                 let mut names: Vec<Box<str>> =
                     before.iter().cloned().chain(fields.into_iter().map(Into::into)).collect();
                 names.sort_unstable();
                 names.dedup();
-                Kind::Form(names.into())
+                FingerprintKind::Form(names.into())
             }
             _ => panic!("{self:?}.without_fields(..): only `json()` and `form()` compare all of the fields"),
         };
@@ -233,19 +233,19 @@ impl FingerprintExtractor {
     }
 
     pub(crate) fn is_off(&self) -> bool {
-        matches!(self.kind, Kind::Off)
+        matches!(self.kind, FingerprintKind::Off)
     }
 
     #[cfg_attr(not(any(feature = "json", feature = "form")), allow(clippy::unnecessary_wraps))]
     pub(crate) fn of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
         Ok(match &self.kind {
-            Kind::Bytes => of_bytes(parts, body, &self.headers),
-            Kind::Off => Fingerprint::OFF,
-            Kind::Closure(fingerprint) => fingerprint(parts, body),
+            FingerprintKind::Bytes => of_bytes(parts, body, &self.headers),
+            FingerprintKind::Off => Fingerprint::OFF,
+            FingerprintKind::Closure(fingerprint) => fingerprint(parts, body),
             #[cfg(feature = "json")]
-            Kind::Json(selection) => self.of_json(parts, body, selection)?,
+            FingerprintKind::Json(selection) => self.of_json(parts, body, selection)?,
             #[cfg(feature = "form")]
-            Kind::Form(without) => {
+            FingerprintKind::Form(without) => {
                 let mut digest = of_head(parts, &self.headers);
                 form::digest(parts, body, without, &mut digest).map_err(invalid)?;
                 Fingerprint::from_parts(Fingerprint::FORM, digest.finish())
@@ -280,16 +280,16 @@ fn invalid(what: &'static str) -> Refusal {
 impl fmt::Debug for FingerprintExtractor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
-            Kind::Bytes => "fingerprint::bytes()",
-            Kind::Off => "fingerprint::off()",
-            Kind::Closure(_) => "fingerprint::from_fn(..)",
+            FingerprintKind::Bytes => "fingerprint::bytes()",
+            FingerprintKind::Off => "fingerprint::off()",
+            FingerprintKind::Closure(_) => "fingerprint::from_fn(..)",
             #[cfg(feature = "json")]
-            Kind::Json(ref selection) => match **selection {
+            FingerprintKind::Json(ref selection) => match **selection {
                 Selection::Only(_) => "fingerprint::json_only(..)",
                 _ => "fingerprint::json()",
             },
             #[cfg(feature = "form")]
-            Kind::Form(_) => "fingerprint::form()",
+            FingerprintKind::Form(_) => "fingerprint::form()",
         })
     }
 }

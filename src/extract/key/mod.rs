@@ -37,12 +37,12 @@ pub use super::into::IntoKeyExtractor;
 /// An extractor of a request's key. Created by the functions of this module.
 #[derive(Clone)]
 #[must_use = "a key extractor does nothing until a layer has it"]
-pub struct KeyExtractor(Source);
+pub struct KeyExtractor(KeyKind);
 
 type KeyFn = dyn Fn(&Parts) -> Result<Option<String>, KeyError> + Send + Sync;
 
 #[derive(Clone)]
-enum Source {
+enum KeyKind {
     Header {
         name: HeaderName,
         strict: bool,
@@ -74,12 +74,12 @@ enum Source {
 #[track_caller]
 pub fn header(name: &str) -> KeyExtractor {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
-    KeyExtractor(Source::Header { name, strict: false })
+    KeyExtractor(KeyKind::Header { name, strict: false })
 }
 
 /// Takes the key from a query parameter, percent-decoded. A parameter that is there twice is malformed.
 pub fn query(name: &str) -> KeyExtractor {
-    KeyExtractor(Source::Query(name.into()))
+    KeyExtractor(KeyKind::Query(name.into()))
 }
 
 /// Takes the key from one or several parameters of the matched route, percent-decoded: `id` of `/orders/{id}/pay`.
@@ -106,7 +106,7 @@ pub fn query(name: &str) -> KeyExtractor {
 pub fn path(parameters: impl PathParameters) -> KeyExtractor {
     let names = parameters.names();
     assert!(!names.is_empty(), "key::path([]): no parameter of the route is named");
-    KeyExtractor(Source::Path(names.into()))
+    KeyExtractor(KeyKind::Path(names.into()))
 }
 
 /// Takes the key out of the request's head with a closure. `Ok(None)` means that there is none.
@@ -123,7 +123,7 @@ pub fn path(parameters: impl PathParameters) -> KeyExtractor {
 /// # drop(last_segment);
 /// ```
 pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send + Sync + 'static) -> KeyExtractor {
-    KeyExtractor(Source::Closure(Arc::new(key)))
+    KeyExtractor(KeyKind::Closure(Arc::new(key)))
 }
 
 /// Takes the content as the key: two requests with the same fingerprint are one operation, without any help of the
@@ -151,7 +151,7 @@ pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send +
 ///
 /// The content is always there, so it can only be the last of [`first`]. It cannot be part of [`all`] or of a scope.
 pub fn content() -> KeyExtractor {
-    KeyExtractor(Source::Content)
+    KeyExtractor(KeyKind::Content)
 }
 
 /// Takes the key from a JSON body, at `pointer` (RFC 6901): a string or an integer.
@@ -167,7 +167,7 @@ pub fn content() -> KeyExtractor {
 #[track_caller]
 pub fn json(pointer: &str) -> KeyExtractor {
     match json::Pointer::parse(pointer) {
-        Ok(pointer) => KeyExtractor(Source::Json(pointer)),
+        Ok(pointer) => KeyExtractor(KeyKind::Json(pointer)),
         Err(what) => panic!("{pointer:?}: {what}"),
     }
 }
@@ -179,13 +179,13 @@ pub fn json(pointer: &str) -> KeyExtractor {
 #[cfg(feature = "form")]
 #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
 pub fn form(field: &str) -> KeyExtractor {
-    KeyExtractor(Source::Form(field.into()))
+    KeyExtractor(KeyKind::Form(field.into()))
 }
 
 /// Takes the key from a field of a form body; a body of another media type has none. A `multipart/form-data` body is
 /// searched with the feature `form` only.
 pub(crate) fn field(name: &str) -> KeyExtractor {
-    KeyExtractor(Source::Field(name.into()))
+    KeyExtractor(KeyKind::Field(name.into()))
 }
 
 /// Takes the key from the text of an element of an XML body: a child of the document element, by its name as it is
@@ -197,7 +197,7 @@ pub(crate) fn field(name: &str) -> KeyExtractor {
 #[cfg(feature = "xml")]
 #[cfg_attr(docsrs, doc(cfg(feature = "xml")))]
 pub fn xml(element: &str) -> KeyExtractor {
-    KeyExtractor(Source::Xml(element.into()))
+    KeyExtractor(KeyKind::Xml(element.into()))
 }
 
 /// Joins several parts to one key. All of them have to be there.
@@ -219,7 +219,7 @@ pub fn all(parts: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
     let parts: Arc<[_]> = parts.into_iter().collect();
     let has_content = parts.iter().any(KeyExtractor::ends_in_content);
     assert!(!has_content, "key::all({parts:?}): {CONTENT_ELSEWHERE}");
-    KeyExtractor(Source::All(parts))
+    KeyExtractor(KeyKind::All(parts))
 }
 
 /// Takes the first of several keys that is there.
@@ -242,7 +242,7 @@ pub fn first(of: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
     let of: Arc<[_]> = of.into_iter().collect();
     let hides_others = of.iter().rev().skip(1).any(KeyExtractor::ends_in_content);
     assert!(!hides_others, "key::first({of:?}): {CONTENT_ELSEWHERE}");
-    KeyExtractor(Source::First(of))
+    KeyExtractor(KeyKind::First(of))
 }
 
 pub(super) const CONTENT_ELSEWHERE: &str =
@@ -257,7 +257,7 @@ impl KeyExtractor {
     #[track_caller]
     pub fn strict(self) -> Self {
         match self.0 {
-            Source::Header { name, .. } => Self(Source::Header { name, strict: true }),
+            KeyKind::Header { name, .. } => Self(KeyKind::Header { name, strict: true }),
             other => panic!("{other:?}: only a key from a header has a strict form"),
         }
     }
@@ -265,8 +265,8 @@ impl KeyExtractor {
     /// Returns whether the content is the key of a request that has no other.
     pub(crate) fn ends_in_content(&self) -> bool {
         match &self.0 {
-            Source::Content => true,
-            Source::First(of) => of.last().is_some_and(Self::ends_in_content),
+            KeyKind::Content => true,
+            KeyKind::First(of) => of.last().is_some_and(Self::ends_in_content),
             _ => false,
         }
     }
@@ -275,7 +275,7 @@ impl KeyExtractor {
     #[cfg(feature = "form")]
     pub(crate) fn form_field(&self) -> Option<&str> {
         match &self.0 {
-            Source::Field(field) => Some(field),
+            KeyKind::Field(field) => Some(field),
             _ => None,
         }
     }
@@ -283,8 +283,8 @@ impl KeyExtractor {
     /// Returns whether a header that carries a secret is in it.
     pub(super) fn is_credential(&self) -> bool {
         match &self.0 {
-            Source::Header { name, .. } => credential::is_secret(name),
-            Source::All(parts) | Source::First(parts) => parts.iter().any(Self::is_credential),
+            KeyKind::Header { name, .. } => credential::is_secret(name),
+            KeyKind::All(parts) | KeyKind::First(parts) => parts.iter().any(Self::is_credential),
             _ => false,
         }
     }
@@ -293,13 +293,13 @@ impl KeyExtractor {
     pub(crate) fn needs_body(&self) -> bool {
         match &self.0 {
             #[cfg(feature = "json")]
-            Source::Json(_) => true,
+            KeyKind::Json(_) => true,
             #[cfg(feature = "form")]
-            Source::Form(_) => true,
-            Source::Field(_) => true,
+            KeyKind::Form(_) => true,
+            KeyKind::Field(_) => true,
             #[cfg(feature = "xml")]
-            Source::Xml(_) => true,
-            Source::All(parts) | Source::First(parts) => parts.iter().any(Self::needs_body),
+            KeyKind::Xml(_) => true,
+            KeyKind::All(parts) | KeyKind::First(parts) => parts.iter().any(Self::needs_body),
             _ => false,
         }
     }
@@ -307,7 +307,7 @@ impl KeyExtractor {
     /// Extracts the key. `body` is empty as long as it is not [needed](Self::needs_body).
     pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
         match &self.0 {
-            Source::Header { name, strict } => {
+            KeyKind::Header { name, strict } => {
                 let mut lines = parts.headers.get_all(name).iter();
                 let Some(line) = lines.next() else { return Ok(None) };
                 if lines.next().is_some() {
@@ -315,22 +315,22 @@ impl KeyExtractor {
                 }
                 structured::parse(line.as_bytes(), *strict).map(Some)
             }
-            Source::Query(name) => pairs::parameter(parts.uri.query().unwrap_or_default().as_bytes(), name),
+            KeyKind::Query(name) => pairs::parameter(parts.uri.query().unwrap_or_default().as_bytes(), name),
             #[cfg(feature = "axum")]
-            Source::Path(names) => owned(of_path(parts, names)),
-            Source::Closure(key) => owned(key(parts)),
-            Source::Content => Ok(None),
+            KeyKind::Path(names) => owned(of_path(parts, names)),
+            KeyKind::Closure(key) => owned(key(parts)),
+            KeyKind::Content => Ok(None),
             #[cfg(feature = "json")]
-            Source::Json(pointer) => owned(json::key(body, pointer)),
+            KeyKind::Json(pointer) => owned(json::key(body, pointer)),
             #[cfg(feature = "form")]
-            Source::Form(field) => owned(super::body::form::key(parts, body, field)),
+            KeyKind::Form(field) => owned(super::body::form::key(parts, body, field)),
             #[cfg(feature = "form")]
-            Source::Field(field) => owned(super::body::form::field(parts, body, field)),
+            KeyKind::Field(field) => owned(super::body::form::field(parts, body, field)),
             #[cfg(not(feature = "form"))]
-            Source::Field(field) => pairs::field(&parts.headers, body, field),
+            KeyKind::Field(field) => pairs::field(&parts.headers, body, field),
             #[cfg(feature = "xml")]
-            Source::Xml(element) => owned(super::body::xml::key(body, element)),
-            Source::All(all) => {
+            KeyKind::Xml(element) => owned(super::body::xml::key(body, element)),
+            KeyKind::All(all) => {
                 let mut joined = String::new();
                 for part in &**all {
                     let Some(part) = part.extract(parts, body)? else { return Ok(None) };
@@ -338,7 +338,7 @@ impl KeyExtractor {
                 }
                 Ok(Some(Cow::Owned(joined)))
             }
-            Source::First(all) => {
+            KeyKind::First(all) => {
                 all.iter().map(|one| one.extract(parts, body)).find(|key| !matches!(key, Ok(None))).unwrap_or(Ok(None))
             }
         }
@@ -373,7 +373,7 @@ impl fmt::Debug for KeyExtractor {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for KeyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header { name, .. } => write!(f, "key::header({:?})", name.as_str()),

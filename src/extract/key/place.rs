@@ -1,11 +1,11 @@
-use super::{KeyExtractor, Source};
+use super::{KeyExtractor, KeyKind};
 
 impl KeyExtractor {
     /// Returns whether the key may be a string of RFC 9651 that consists of blanks.
     pub(crate) fn may_be_quoted(&self) -> bool {
         match &self.0 {
-            Source::Header { .. } | Source::Content => true,
-            Source::First(of) => of.iter().all(Self::may_be_quoted),
+            KeyKind::Header { .. } | KeyKind::Content => true,
+            KeyKind::First(of) => of.iter().all(Self::may_be_quoted),
             _ => false,
         }
     }
@@ -14,23 +14,23 @@ impl KeyExtractor {
     /// to send.
     pub(crate) fn place(&self) -> Option<String> {
         Some(match &self.0 {
-            Source::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
-            Source::Query(name) => format!("the query parameter `{name}`"),
+            KeyKind::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
+            KeyKind::Query(name) => format!("the query parameter `{name}`"),
             #[cfg(feature = "axum")]
-            Source::Path(names) => match &**names {
+            KeyKind::Path(names) => match &**names {
                 [name] => format!("the path parameter `{name}`"),
                 names => format!("the path parameters `{}`", names.join("`, `")),
             },
             #[cfg(feature = "json")]
-            Source::Json(pointer) => format!("the JSON body at {pointer:?}"),
+            KeyKind::Json(pointer) => format!("the JSON body at {pointer:?}"),
             #[cfg(feature = "form")]
-            Source::Form(name) => format!("the form field `{name}`"),
-            Source::Field(name) => format!("the form field `{name}`"),
+            KeyKind::Form(name) => format!("the form field `{name}`"),
+            KeyKind::Field(name) => format!("the form field `{name}`"),
             #[cfg(feature = "xml")]
-            Source::Xml(name) => format!("the XML element `{name}`"),
-            Source::All(parts) => joined(parts, " and ")?,
-            Source::First(of) => joined(of, " or ")?,
-            Source::Closure(_) | Source::Content => return None,
+            KeyKind::Xml(name) => format!("the XML element `{name}`"),
+            KeyKind::All(parts) => joined(parts, " and ")?,
+            KeyKind::First(of) => joined(of, " or ")?,
+            KeyKind::Closure(_) | KeyKind::Content => return None,
         })
     }
 }

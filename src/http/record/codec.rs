@@ -34,7 +34,7 @@ const HEAD: usize = 3;
 const ADDED: usize = 3;
 
 /// A header and its value.
-type Field<'a> = (&'a HeaderName, &'a HeaderValue);
+type HeaderField<'a> = (&'a HeaderName, &'a HeaderValue);
 
 /// Packs an answer, without the headers that are not kept.
 pub(crate) fn encode(
@@ -67,7 +67,7 @@ pub(crate) fn times(payload: &Bytes) -> Option<Times> {
 pub(crate) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
     let [version @ (WITHOUT_TIMES | VERSION), high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
-    let mut rest = Rest { payload, from: HEAD };
+    let mut rest = PayloadReader { payload, from: HEAD };
     let times = if version == VERSION { Some(rest.take_times()?) } else { None };
     let headers = rest.take_fields(ADDED)?;
     if status.is_informational() || headers.keys().any(is_hop_by_hop) {
@@ -86,13 +86,13 @@ pub(crate) fn decode(payload: &Bytes) -> Option<KeptAnswer> {
 }
 
 /// What is still to be read. It counts where it is, since each slice of a payload costs two counts of its owners.
-struct Rest<'a> {
+struct PayloadReader<'a> {
     payload: &'a Bytes,
     /// The first byte that was not read.
     from: usize,
 }
 
-impl Rest<'_> {
+impl PayloadReader<'_> {
     /// Takes fields, with room for `more` of them.
     fn take_fields(&mut self, more: usize) -> Option<HeaderMap> {
         let count = self.take_varint()?;
@@ -137,14 +137,14 @@ impl Rest<'_> {
 }
 
 /// Returns the length of fields as they are packed.
-fn fields_length(fields: &[Field<'_>]) -> usize {
+fn fields_length(fields: &[HeaderField<'_>]) -> usize {
     let part = |length| varint_length(length) + length;
     let parts: usize = fields.iter().map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();
     varint_length(fields.len()) + parts
 }
 
 /// Writes the count of the fields, then name and value of each.
-fn put_fields(out: &mut Vec<u8>, fields: &[Field<'_>]) {
+fn put_fields(out: &mut Vec<u8>, fields: &[HeaderField<'_>]) {
     put_varint(out, fields.len());
     for (name, value) in fields {
         for part in [name.as_str().as_bytes(), value.as_bytes()] {
@@ -244,7 +244,7 @@ mod tests {
             put_varint(&mut out, number);
             assert_eq!(out.len(), varint_length(number));
             let bytes = Bytes::from(out);
-            let mut rest = Rest { payload: &bytes, from: 0 };
+            let mut rest = PayloadReader { payload: &bytes, from: 0 };
             assert_eq!(rest.take_varint(), Some(number));
             assert_eq!(rest.from, bytes.len());
         }

@@ -2,7 +2,7 @@
 //!
 //! Three kinds: the successor of a token, the times of the record, and hints for SDKs. All of them would be wrong on an
 //! answer that is not recorded, so `of_record` collects them before the end of the claim, and `tell` adds them only
-//! after `Ending::Recorded`.
+//! after `FinishOutcome::Recorded`.
 
 use http::{HeaderMap, HeaderValue, Response};
 
@@ -10,7 +10,7 @@ use super::codec;
 use crate::{
     http::{
         Exchange,
-        answer::{Fate, has_failed},
+        answer::{RecordAction, has_failed},
         respond::Times,
     },
     problem,
@@ -27,21 +27,21 @@ pub(crate) struct OfRecord {
 }
 
 impl Exchange {
-    /// Collects what the answer gets if the record is settled as `fate` says.
-    pub(crate) fn of_record(&self, fate: &Fate) -> OfRecord {
-        let successor = if let Fate::Replace(.., successor) = fate { Some(successor.clone()) } else { None };
-        OfRecord { successor, times: self.times_of(fate), settled: matches!(fate, Fate::Settle(..)) }
+    /// Collects what the answer gets if the record is settled as `action` says.
+    pub(crate) fn of_record(&self, action: &RecordAction) -> OfRecord {
+        let successor = if let RecordAction::Replace(.., successor) = action { Some(successor.clone()) } else { None };
+        OfRecord { successor, times: self.times_of(action), settled: matches!(action, RecordAction::Settle(..)) }
     }
 
     /// Returns the times that are in the record, if the layer sends them.
-    fn times_of(&self, fate: &Fate) -> Option<Times> {
+    fn times_of(&self, action: &RecordAction) -> Option<Times> {
         if self.completed_header.is_none() && self.expires_header.is_none() {
             return None;
         }
-        match fate {
-            Fate::Settle(Some(payload), _) | Fate::Replace(payload, ..) => codec::times(payload),
-            Fate::Settle(None, retention) => Some(Times::now(Some(*retention))),
-            Fate::Release(_) | Fate::Undo => None,
+        match action {
+            RecordAction::Settle(Some(payload), _) | RecordAction::Replace(payload, ..) => codec::times(payload),
+            RecordAction::Settle(None, retention) => Some(Times::now(Some(*retention))),
+            RecordAction::Release(_) | RecordAction::Undo => None,
         }
     }
 

@@ -2,10 +2,8 @@ use std::future::Future;
 
 use sqlx::{Database, Decode, Encode, Type};
 
-use super::text::Text;
-
-type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
-type Row<C> = <<C as Session>::Database as Database>::Row;
+pub(super) type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
+pub(super) type Row<C> = <<C as Session>::Database as Database>::Row;
 
 /// A connection on which guards are executed: `sqlx::PgConnection`, `sqlx::MySqlConnection`, `sqlx::SqliteConnection`.
 ///
@@ -65,10 +63,14 @@ pub trait Session: Sized + Send {
     fn bind_number(arguments: &mut Arguments<Self>, number: i64) -> sqlx::Result<()>;
 
     /// Sends a statement that changes rows, and returns how many.
-    fn change(&mut self, text: Text<Self>) -> impl Future<Output = sqlx::Result<u64>> + Send;
+    fn change(&mut self, sql: String, arguments: Arguments<Self>) -> impl Future<Output = sqlx::Result<u64>> + Send;
 
     /// Sends a statement that reads a row.
-    fn look(&mut self, text: Text<Self>) -> impl Future<Output = sqlx::Result<Option<Row<Self>>>> + Send;
+    fn fetch(
+        &mut self,
+        sql: String,
+        arguments: Arguments<Self>,
+    ) -> impl Future<Output = sqlx::Result<Option<Row<Self>>>> + Send;
 
     /// Reads a column.
     fn get<T>(row: &Row<Self>, at: usize) -> sqlx::Result<T>
@@ -96,14 +98,12 @@ macro_rules! session {
                 sqlx::Arguments::add(arguments, number).map_err(sqlx::Error::Encode)
             }
 
-            async fn change(&mut self, text: Text<Self>) -> sqlx::Result<u64> {
-                let (sql, arguments) = text.into_parts();
+            async fn change(&mut self, sql: String, arguments: Arguments<Self>) -> sqlx::Result<u64> {
                 let query = sqlx::query_with::<$database, _>(sqlx::AssertSqlSafe(sql), arguments);
                 Ok(query.execute(self).await?.rows_affected())
             }
 
-            async fn look(&mut self, text: Text<Self>) -> sqlx::Result<Option<Row<Self>>> {
-                let (sql, arguments) = text.into_parts();
+            async fn fetch(&mut self, sql: String, arguments: Arguments<Self>) -> sqlx::Result<Option<Row<Self>>> {
                 sqlx::query_with::<$database, _>(sqlx::AssertSqlSafe(sql), arguments).fetch_optional(self).await
             }
 

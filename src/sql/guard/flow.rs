@@ -3,7 +3,7 @@ use std::fmt;
 use super::{
     Flow,
     connection::{Bind, Connection},
-    name::{Column, Table},
+    name::{Column, TableName},
     text::{Form, Text, Values},
 };
 
@@ -35,7 +35,7 @@ use super::{
 /// ```
 #[derive(Clone, Copy)]
 pub struct FlowTable {
-    table: Table,
+    table: TableName,
     number: Column,
 }
 
@@ -47,7 +47,7 @@ impl FlowTable {
     /// Panics if one of them is not a valid name; see [`StateMachine::new`](super::StateMachine::new).
     #[track_caller]
     pub const fn new(table: &'static str, number: &'static str) -> Self {
-        Self { table: Table::new(table), number: Column::new(number) }
+        Self { table: TableName::new(table), number: Column::new(number) }
     }
 
     /// Begins an entry on this connection, which has to be in the transaction of the work that the number stands for.
@@ -83,13 +83,13 @@ impl<'v, C: Connection> Entry<'v, C> {
     /// have inserted.
     pub async fn insert<N: Bind<C>>(self, number: N) -> sqlx::Result<Flow> {
         let text = self.row(number.clone())?;
-        match self.connection.change(text).await {
+        match text.change(self.connection).await {
             Ok(0) => Ok(Flow::Known),
             Ok(_) => Ok(Flow::New),
             Err(sqlx::Error::Database(error)) if !C::LEAVES_OUT && error.is_unique_violation() => {
                 // The row may have broken another key of the table.
                 let text = self.look(number)?;
-                let there = self.connection.look(text).await?.is_some();
+                let there = text.fetch(self.connection).await?.is_some();
                 if there { Ok(Flow::Known) } else { Err(sqlx::Error::Database(error)) }
             }
             Err(error) => Err(error),

@@ -42,9 +42,9 @@ impl Column {
 
 /// The name of a table, after its schema and a dot if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Table(&'static str);
+pub(super) struct TableName(&'static str);
 
-impl Table {
+impl TableName {
     #[track_caller]
     pub(super) const fn new(name: &'static str) -> Self {
         assert!(
@@ -94,6 +94,6 @@ mod tests {
             assert!(!is_table(name), "{name}");
         }
         assert!(catch_unwind(|| Column::new("shop.orders")).is_err());
-        assert!(catch_unwind(|| Table::new("a\"b")).is_err());
+        assert!(catch_unwind(|| TableName::new("a\"b")).is_err());
     }
 }

@@ -3,7 +3,7 @@ use std::{fmt, marker::PhantomData};
 use super::{
     Transition,
     connection::{Bind, Connection},
-    name::{Column, Table},
+    name::{Column, TableName},
     text::{Form, Text, Values, several},
 };
 
@@ -91,7 +91,7 @@ pub trait State: Copy + PartialEq + Send + Sync + 'static {
 /// # }
 /// ```
 pub struct StateMachine<S> {
-    table: Table,
+    table: TableName,
     id: Column,
     state: Column,
     states: PhantomData<fn() -> S>,
@@ -107,7 +107,7 @@ impl<S: State> StateMachine<S> {
     /// digit. The table's name may follow that of its schema and a dot. In a constant, this is a compile error.
     #[track_caller]
     pub const fn new(table: &'static str, id: &'static str, state: &'static str) -> Self {
-        Self { table: Table::new(table), id: Column::new(id), state: Column::new(state), states: PhantomData }
+        Self { table: TableName::new(table), id: Column::new(id), state: Column::new(state), states: PhantomData }
     }
 
     /// Begins a move on this connection, in its transaction if there is one.
@@ -149,14 +149,14 @@ impl<'v, S: State, C: Connection> Move<'v, S, C> {
         let mut tries = TRIES;
         loop {
             if let Some(text) = self.update(id.clone(), to)? {
-                match self.connection.change(text).await? {
+                match text.change(self.connection).await? {
                     0 => {}
                     1 => return Ok(Transition::Moved),
                     _ => return Err(several(table, column)),
                 }
             }
             let text = self.look(id.clone())?;
-            let Some(row) = self.connection.look(text).await? else { return Ok(Transition::Missing) };
+            let Some(row) = text.fetch(self.connection).await? else { return Ok(Transition::Missing) };
             let is = self.machine.state_of(&C::word(&row, 0)?)?;
             tries -= 1;
             match is {

@@ -1,16 +1,14 @@
 use std::fmt;
 
-use sqlx::{Arguments as _, Database, Error, TypeInfo as _};
+use sqlx::{Arguments as _, Error, TypeInfo as _};
 
 use super::{
-    connection::{Bind, Connection, Session},
-    name::{Column, Table},
+    connection::{Arguments, Bind, Connection, Row, Session},
+    name::{Column, TableName},
 };
 
-type Arguments<C> = <<C as Session>::Database as Database>::Arguments;
-
 /// A statement that is being written, with quoted names and bound values.
-pub struct Text<C: Session> {
+pub(super) struct Text<C: Session> {
     sql: String,
     arguments: Arguments<C>,
     /// The types of the values, if they have to distinguish statements.
@@ -22,7 +20,19 @@ impl<C: Session> Text<C> {
         Self { sql: start.into(), arguments: Arguments::<C>::default(), types: String::new() }
     }
 
-    pub(super) fn into_parts(mut self) -> (String, Arguments<C>) {
+    /// Sends the statement, which changes rows, and returns how many.
+    pub(super) async fn change(self, connection: &mut C) -> sqlx::Result<u64> {
+        let (sql, arguments) = self.into_parts();
+        connection.change(sql, arguments).await
+    }
+
+    /// Sends the statement, which reads a row.
+    pub(super) async fn fetch(self, connection: &mut C) -> sqlx::Result<Option<Row<C>>> {
+        let (sql, arguments) = self.into_parts();
+        connection.fetch(sql, arguments).await
+    }
+
+    fn into_parts(mut self) -> (String, Arguments<C>) {
         if !self.types.is_empty() {
             self.sql = format!("{} /*{}*/", self.sql, self.types);
         }
@@ -34,7 +44,7 @@ impl<C: Session> Text<C> {
         self
     }
 
-    pub(super) fn table(&mut self, table: Table) -> &mut Self {
+    pub(super) fn table(&mut self, table: TableName) -> &mut Self {
         for (at, part) in table.parts().enumerate() {
             self.sql(if at > 0 { "." } else { "" }).quoted(part);
         }
@@ -149,6 +159,6 @@ impl<'v, C: Connection> Values<'v, C> {
 }
 
 /// Returns the error that more than one row has the requested identity.
-pub(super) fn several(table: Table, id: Column) -> Error {
+pub(super) fn several(table: TableName, id: Column) -> Error {
     Error::Protocol(format!("several rows of {} have the same {}: a guard needs a unique key", table.name(), id.name()))
 }

@@ -5,7 +5,7 @@ use sqlx::Decode;
 use super::{
     Written,
     connection::{Bind, Connection},
-    name::{Column, Table},
+    name::{Column, TableName},
     text::{Form, Text, Values, several},
 };
 
@@ -51,7 +51,7 @@ const TRIES: usize = 5;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Versioned {
-    table: Table,
+    table: TableName,
     id: Column,
     version: Column,
 }
@@ -65,7 +65,7 @@ impl Versioned {
     /// Panics if one of them is not a valid name; see [`StateMachine::new`](super::StateMachine::new).
     #[track_caller]
     pub const fn new(table: &'static str, id: &'static str, version: &'static str) -> Self {
-        Self { table: Table::new(table), id: Column::new(id), version: Column::new(version) }
+        Self { table: TableName::new(table), id: Column::new(id), version: Column::new(version) }
     }
 
     /// Begins a write on this connection, in its transaction if there is one.
@@ -158,7 +158,7 @@ impl<'v, C: Connection> Write<'v, C> {
     {
         for again in 0..self.tries.max(1) {
             let text = self.read(id.clone(), column, again > 0)?;
-            let Some(row) = self.connection.look(text).await? else { return Ok(Written::Missing) };
+            let Some(row) = text.fetch(self.connection).await? else { return Ok(Written::Missing) };
             let (version, value) = (C::number(&row, 0)?, C::get(&row, 1)?);
             let Some(value) = change(value) else { return Ok(Written::Refused) };
             self.changes.push(Form::Set, column, value);
@@ -175,13 +175,13 @@ impl<'v, C: Connection> Write<'v, C> {
         let mut tries = TRIES;
         loop {
             let text = self.update(id.clone(), version)?;
-            match self.connection.change(text).await? {
+            match text.change(self.connection).await? {
                 0 => {}
                 1 => return Ok(Written::Done),
                 _ => return Err(several(table, column)),
             }
             let text = self.look(id.clone())?;
-            let Some(row) = self.connection.look(text).await? else { return Ok(Written::Missing) };
+            let Some(row) = text.fetch(self.connection).await? else { return Ok(Written::Missing) };
             let (is, allowed) = (C::number(&row, 0)?, C::number(&row, 1)? != 0);
             tries -= 1;
             match (is == version, allowed) {

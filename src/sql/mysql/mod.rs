@@ -17,11 +17,11 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::{Driver, same_for},
-    error::Refusal,
+    error::ErrorClass,
     outbox::{self, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
-    store::purge::Turn,
+    store::purge::PurgeLock,
     table::Table,
 };
 
@@ -115,25 +115,27 @@ impl Driver for MySql {
         }
     }
 
-    fn purging_turn(number: i64) -> Option<Turn> {
+    fn purge_lock(number: i64) -> Option<PurgeLock> {
         // A lock's name is valid for the whole server, a table's name for one database.
         let name = format!("MD5(CONCAT_WS('/', 'tower-idempotency', DATABASE(), {number}))");
-        Some(Turn {
+        Some(PurgeLock {
             begin: None,
             take: format!("SELECT CAST(COALESCE(GET_LOCK({name}, 0), 0) AS SIGNED)"),
             end: format!("DO RELEASE_LOCK({name})"),
         })
     }
 
-    fn refusal(error: &dyn DatabaseError) -> Refusal {
+    fn refusal(error: &dyn DatabaseError) -> ErrorClass {
         use StoreErrorKind::{Full, Misconfigured, Other, Timeout, TooLarge, Unavailable};
 
         let number = error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number);
         let (kind, message) = match number {
             // A deadlock, or a lock that was not granted in time.
-            1213 | 1205 => return Refusal::Victim,
+            1213 | 1205 => return ErrorClass::Conflict,
             // The server or the session ends, or the network fails; a statement may receive only "interrupted" (1317).
-            1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 3169 | 4031 => return Refusal::Cut,
+            1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 3169 | 4031 => {
+                return ErrorClass::Disconnected;
+            }
             1290 | 1792 | 1836 => (Unavailable, "this server is a replica and takes no writes"),
             1040 | 1203 | 1226 => (Unavailable, "the server has no room for another connection"),
             1021 | 1114 => (Full, "the disk or the table is full"),
@@ -146,7 +148,7 @@ impl Driver for MySql {
             1118 | 1153 | 1301 => (TooLarge, TOO_LARGE),
             _ => (Other, "failed"),
         };
-        Refusal::Because(kind, message)
+        ErrorClass::Rejected(kind, message)
     }
 
     same_for!(MySql);

@@ -29,7 +29,7 @@ pub(super) struct Flight<D: SqlDatabase, S> {
     topics: Topics,
     /// The messages that have finished since this was last read.
     relayed: RelayStats,
-    trouble: Option<StoreError>,
+    error: Option<StoreError>,
     /// If it is set, no further message is sent.
     stopping: Arc<AtomicBool>,
 }
@@ -41,7 +41,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
             of: HashMap::new(),
             topics: Topics::new(relay.most_of_a_topic()),
             relayed: RelayStats::default(),
-            trouble: None,
+            error: None,
             stopping: Arc::default(),
             relay: relay.clone(),
         }
@@ -57,12 +57,12 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
     }
 
     /// Takes the database's error, if there was one.
-    pub(super) fn trouble(&mut self) -> Option<StoreError> {
-        self.trouble.take()
+    pub(super) fn take_error(&mut self) -> Option<StoreError> {
+        self.error.take()
     }
 
-    pub(super) fn is_troubled(&self) -> bool {
-        self.trouble.is_some()
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
     }
 
     /// Leases and sends as many messages as there is room for.
@@ -75,7 +75,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
             let began = Instant::now();
             let leased = match self.relay.outbox.lease(room, &self.topics.full(), self.relay.lease()).await {
                 Ok(leased) => leased,
-                Err(error) => return self.trouble = Some(error),
+                Err(error) => return self.error = Some(error),
             };
             let all = leased.len() < room;
             for outgoing in leased {
@@ -101,7 +101,7 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
             Poll::Ready(Some(Err(panic))) => (panic.id(), Landed::failed()),
         };
         self.relayed.add(landed.relayed);
-        self.trouble = self.trouble.take().or(landed.trouble);
+        self.error = self.error.take().or(landed.error);
         if let Some(topic) = self.of.remove(&id) {
             self.topics.landed(&topic, landed.failed);
         }

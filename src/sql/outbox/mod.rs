@@ -20,6 +20,7 @@ mod flight;
 mod inspect;
 mod message;
 mod relay;
+mod relay_stats;
 mod sender;
 mod sending;
 mod statements;
@@ -30,7 +31,8 @@ pub(super) use self::statements::{Texts, outbox_texts};
 pub use self::{
     inspect::OutboxStats,
     message::{Message, StagedMessage},
-    relay::{Relay, RelayStats},
+    relay::Relay,
+    relay_stats::RelayStats,
     sender::Sender,
     table::Outbox,
 };

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::{Instant, timeout};
 
-use super::{Outbox, Sender, flight::Flight};
+use super::{Outbox, RelayStats, Sender, flight::Flight};
 use crate::{sql::SqlDatabase, value::StoreError};
 
 /// How often a running relay removes sent messages, how soon if there are more of them, and how many at most before it
@@ -159,11 +159,11 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
     pub async fn run_once(&self) -> Result<RelayStats, StoreError> {
         let mut flight = Flight::new(self);
         loop {
-            if !flight.is_troubled() && flight.relayed().all() < ROUND {
+            if !flight.has_failed() && flight.relayed().all() < ROUND {
                 flight.fill().await;
             }
             if !poll_fn(|context| flight.poll_landed(context)).await {
-                return flight.trouble().map_or(Ok(flight.relayed()), Err);
+                return flight.take_error().map_or(Ok(flight.relayed()), Err);
             }
         }
     }
@@ -215,7 +215,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
                 })
                 .await;
             }
-            let trouble = flight.trouble().inspect(|error| tell("messages cannot be relayed", error));
+            let error = flight.take_error().inspect(|error| tell("messages cannot be relayed", error));
             let mut waiting = pin!(timeout(pause.max(BREATH), self.outbox.woken()));
             poll_fn(|context| {
                 if stopping.load(Relaxed) || stop.as_mut().poll(context).is_ready() {
@@ -224,7 +224,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
                 }
                 while flight.poll_landed(context) == Poll::Ready(true) {
                     // If the database has failed, it is not queried again before the pause is over.
-                    if trouble.is_none() {
+                    if error.is_none() {
                         return Poll::Ready(());
                     }
                 }
@@ -278,29 +278,5 @@ impl<D: SqlDatabase, S> fmt::Debug for Relay<D, S> {
             .field("backoff", &self.backoff)
             .field("retention", &self.retention)
             .finish_non_exhaustive()
-    }
-}
-
-/// The results of a relay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RelayStats {
-    /// Messages that were sent and marked as sent.
-    pub sent: u64,
-    /// Messages that were not sent, or not in time; they are tried again.
-    pub failed: u64,
-    /// Messages that took so long that another relay has taken them over.
-    pub overtaken: u64,
-}
-
-impl RelayStats {
-    pub(super) fn all(self) -> u64 {
-        self.sent + self.failed + self.overtaken
-    }
-
-    pub(super) fn add(&mut self, other: Self) {
-        self.sent += other.sent;
-        self.failed += other.failed;
-        self.overtaken += other.overtaken;
     }
 }

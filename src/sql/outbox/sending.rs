@@ -27,14 +27,14 @@ enum End {
 /// The result of a message, and of those behind it.
 pub(super) struct Landed {
     pub(super) relayed: RelayStats,
-    pub(super) trouble: Option<StoreError>,
+    pub(super) error: Option<StoreError>,
     /// Whether the last of them failed; `None` if the sender was not called, or if another relay has the message.
     pub(super) failed: Option<bool>,
 }
 
 impl Landed {
     pub(super) fn failed() -> Self {
-        Self { relayed: RelayStats { failed: 1, ..RelayStats::default() }, trouble: None, failed: Some(true) }
+        Self { relayed: RelayStats { failed: 1, ..RelayStats::default() }, error: None, failed: Some(true) }
     }
 }
 
@@ -52,9 +52,9 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
 
     /// Sends the message, and then those behind it of the same key and topic.
     pub(super) async fn run(mut self, stopping: Arc<AtomicBool>) -> Landed {
-        let mut landed = Landed { relayed: RelayStats::default(), trouble: None, failed: None };
+        let mut landed = Landed { relayed: RelayStats::default(), error: None, failed: None };
         if let Err(error) = self.send_row(&stopping, &mut landed).await {
-            landed.trouble = Some(error);
+            landed.error = Some(error);
         }
         landed
     }

@@ -7,7 +7,7 @@ use crate::{
     sql::{
         SqlStore,
         driver::{Driver, Value},
-        error::CommandError,
+        error::StatementError,
         table::Table,
     },
     value::StoreError,
@@ -99,7 +99,7 @@ impl<D: Driver> Outbox<D> {
         let [id, topic, key, headers] = texts.map(Value::Text);
         let values = [id, topic, key, headers, Value::Bytes(Some(&message.payload))];
         let staged = D::ask(connection, &self.statements.stage, &values).await;
-        staged.map(drop).map_err(|error| CommandError::Failed(error).into_error::<D>(false))
+        staged.map(drop).map_err(|error| StatementError::Failed(error).into_error::<D>(false))
     }
 
     /// Wakes a relay of this process on a clone of this outbox, so that it does not wait for the end of its pause. Call

@@ -14,11 +14,11 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::{Driver, same_for},
-    error::Refusal,
+    error::ErrorClass,
     outbox::{self, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
-    store::purge::Turn,
+    store::purge::PurgeLock,
     table::Table,
 };
 
@@ -119,23 +119,23 @@ impl Driver for Postgres {
         }
     }
 
-    fn purging_turn(number: i64) -> Option<Turn> {
+    fn purge_lock(number: i64) -> Option<PurgeLock> {
         // A transaction's lock ends with the transaction, even behind a proxy that shares sessions.
-        Some(Turn {
+        Some(PurgeLock {
             begin: Some("BEGIN"),
             take: format!("SELECT pg_try_advisory_xact_lock({number})::int::bigint"),
             end: "COMMIT".into(),
         })
     }
 
-    fn refusal(error: &dyn DatabaseError) -> Refusal {
+    fn refusal(error: &dyn DatabaseError) -> ErrorClass {
         use StoreErrorKind::{Full, Misconfigured, Other, Timeout, TooLarge, Unavailable};
 
         let code = error.code().unwrap_or_default();
         let (kind, message) = match &*code {
-            "40001" | "40P01" => return Refusal::Victim,
+            "40001" | "40P01" => return ErrorClass::Conflict,
             // Ended by an operator, by a crash of another session, or for being idle.
-            "57P01" | "57P02" | "57P05" | "25P03" => return Refusal::Cut,
+            "57P01" | "57P02" | "57P05" | "25P03" => return ErrorClass::Disconnected,
             "25006" => (Unavailable, "this server is a replica and takes no writes"),
             "57P03" => (Unavailable, "the server is starting or stopping"),
             "53100" => (Full, "the disk is full"),
@@ -146,14 +146,14 @@ impl Driver for Postgres {
             "42501" => (Misconfigured, "the user lacks a permission"),
             "3D000" => (Misconfigured, "there is no such database"),
             code => match code.get(..2) {
-                Some("08") => return Refusal::Cut,
+                Some("08") => return ErrorClass::Disconnected,
                 Some("53") => (Unavailable, "the server has no room for another connection, or no memory"),
                 Some("28") => (Misconfigured, "the user or the password is refused"),
                 Some("42") => (Misconfigured, "the table is another than that of `schema()`"),
                 _ => (Other, "failed"),
             },
         };
-        Refusal::Because(kind, message)
+        ErrorClass::Rejected(kind, message)
     }
 
     same_for!(Postgres);

@@ -17,11 +17,11 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore, SqlStoreBuilder,
     driver::{Driver, same_for},
-    error::Refusal,
+    error::ErrorClass,
     outbox::{self, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
-    store::purge::Turn,
+    store::purge::PurgeLock,
     table::Table,
 };
 
@@ -173,18 +173,18 @@ impl Driver for Sqlite {
         }
     }
 
-    fn purging_turn(_: i64) -> Option<Turn> {
+    fn purge_lock(_: i64) -> Option<PurgeLock> {
         None
     }
 
-    fn refusal(error: &dyn DatabaseError) -> Refusal {
+    fn refusal(error: &dyn DatabaseError) -> ErrorClass {
         use StoreErrorKind::{Corrupt, Full, Misconfigured, Other, TooLarge, Unavailable};
 
         let code: i32 = error.code().and_then(|code| code.parse().ok()).unwrap_or(0);
         let (kind, message) = match (code, code & 0xff) {
             // A recovery, a snapshot that is too old, a table lock of a shared cache: waiting does not help with them,
             // and the next try does not meet them.
-            (261 | 517 | 262, _) | (_, 6) => return Refusal::Victim,
+            (261 | 517 | 262, _) | (_, 6) => return ErrorClass::Conflict,
             (_, 5) => (Unavailable, "another writer keeps the file locked (busy timeout)"),
             (_, 7) => (Unavailable, "out of memory"),
             (_, 8) => (Misconfigured, "the file is read-only"),
@@ -196,7 +196,7 @@ impl Driver for Sqlite {
             (_, 1) => (Misconfigured, "the table is missing or another than that of `schema()`"),
             _ => (Other, "failed"),
         };
-        Refusal::Because(kind, message)
+        ErrorClass::Rejected(kind, message)
     }
 
     same_for!(Sqlite);

@@ -13,8 +13,8 @@ use crate::{
 };
 
 use super::{
+    record_row::{ID, RecordRow, word},
     retry::{read, unreadable},
-    stored::{ID, Row, word},
     values::bytes,
 };
 
@@ -37,18 +37,18 @@ impl<D: Driver> StoreAdmin for SqlStore<D> {
         seen: Claimant,
         settlement: &'a Settlement,
     ) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_settled(key, Behalf::Of(seen), settlement))
+        StoreFuture::new(self.settle_record(key, Behalf::Of(seen), settlement))
     }
 
     fn release_as<'a>(&'a self, key: &'a RecordKey, seen: Claimant, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_released(key, Behalf::Of(seen), release))
+        StoreFuture::new(self.release_record(key, Behalf::Of(seen), release))
     }
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
             let id = self.space.id(key);
             let found = self.change(&self.shared.statements.forget, &[bytes(&id)]).await? > 0;
-            self.shared.room.wake(&id);
+            self.shared.waiters.wake(&id);
             Ok(found)
         })
     }
@@ -88,7 +88,7 @@ impl<D: Driver> SqlStore<D> {
         for row in &rows {
             let id = D::bytes(row, ID).map_err(unreadable::<D>)?.unwrap_or_default();
             // A record of a later version exists, but cannot be shown.
-            if let (Some(key), Row::Record(stored)) = (self.space.key(&id), read::<D>(row)?) {
+            if let (Some(key), RecordRow::Record(stored)) = (self.space.key(&id), read::<D>(row)?) {
                 entries.push(Entry::new(key, stored.into_record()));
             }
             last = Some(id);

@@ -6,11 +6,17 @@ use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 use tokio::sync::Semaphore;
 
 use crate::{
-    sql::{SqlStore, driver::Driver, error::CommandError, statement::Statements, table::Table, transaction::Running},
+    sql::{
+        SqlStore, driver::Driver, error::StatementError, statement::Statements, table::Table,
+        transaction::InProcessClaims,
+    },
     value::{StoreError, StoreErrorKind},
 };
 
-use super::{Shared, connection_cache::Held, namespace::Space, purge::Purging, recent_keys::RecentKeys, room::Room};
+use super::{
+    SqlShared, connection_cache::ConnectionCache, namespace::Namespace, purge::Purging, recent_keys::RecentKeys,
+    record_waiters::RecordWaiters,
+};
 
 /// How long a call waits for a connection: less than the layers wait for a store, so that the error names the reason.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -20,7 +26,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct SqlStoreBuilder<D: Database> {
     /// The table of the records.
     table: Table,
-    space: Space,
+    space: Namespace,
     /// The size of a pool of the store's own.
     connections: u32,
     /// The pause between two rounds of the purge.
@@ -35,7 +41,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
     pub(in crate::sql) fn new() -> Self {
         Self {
             table: Table::default(),
-            space: Space::default(),
+            space: Namespace::default(),
             connections: 16,
             purge_every: Some(Duration::from_secs(60)),
             reset: None,
@@ -59,7 +65,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
     ///
     /// The namespace is the same as that of [`SqlStore::namespace`].
     pub fn namespace(mut self, name: &str) -> Self {
-        self.space = Space::default().within(name);
+        self.space = Namespace::default().within(name);
         self
     }
 
@@ -111,16 +117,16 @@ impl<D: Driver> SqlStoreBuilder<D> {
     fn on(self, pool: Pool<D>, own: bool) -> SqlStore<D> {
         let statements = Statements::new(&D::TEXTS, &D::DIALECT, &self.table);
         let writing = D::ONE_WRITER.then(|| Arc::new(Semaphore::new(1)));
-        let held = Held::new(&pool, own);
+        let held = ConnectionCache::new(&pool, own);
         let seats = (pool.options().get_max_connections() as usize).saturating_sub(1).max(1);
-        let shared = Shared {
+        let shared = SqlShared {
             pool,
             held,
             statements,
             table: self.table,
-            room: Room::default(),
-            met: RecentKeys::new(),
-            running: Running::default(),
+            waiters: RecordWaiters::default(),
+            recent_keys: RecentKeys::new(),
+            running: InProcessClaims::default(),
             reset: self.reset,
             purging: Purging::new(self.purge_every),
             seats: Arc::new(Semaphore::new(seats)),
@@ -143,7 +149,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
             let message = format!("{}: the URL is none of this database", D::NAME);
             return Err(StoreError::new(StoreErrorKind::Misconfigured, message).without_effect());
         }
-        let options = url.parse().map_err(|error| CommandError::Unsent(error).into_error::<D>(false))?;
+        let options = url.parse().map_err(|error| StatementError::NotSent(error).into_error::<D>(false))?;
         let options = D::configure(options, url, self.busy_timeout)?;
         self.open_with(options).await
     }
@@ -172,7 +178,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
         let pool = PoolOptions::new().max_connections(self.connections).acquire_timeout(ACQUIRE_TIMEOUT);
         match pool.connect_with(options).await {
             Ok(pool) => Ok(self.on(pool, true)),
-            Err(error) => Err(CommandError::Unsent(error).into_error::<D>(false)),
+            Err(error) => Err(StatementError::NotSent(error).into_error::<D>(false)),
         }
     }
 }

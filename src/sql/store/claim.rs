@@ -14,17 +14,17 @@ use crate::{
     sql::{
         SqlStore,
         driver::{Driver, Value},
-        error::torn,
+        error::corrupt,
     },
     store::{Claimed, Granted, Issued},
     value::{Claim, Issue, RecordKey, StoreError, StoreErrorKind, Verdict, judge},
 };
 
 use super::{
-    Shared,
+    SqlShared,
+    record_row::{FetchedRecord, RecordRow},
     retry::read,
-    stored::{Row, Stored},
-    values::{Marks, bytes, lease_and_life, names, note, over_expired, taken, time},
+    values::{Marks, bytes, lease_and_life, names, note, replace_values, takeover_values, time},
 };
 
 /// How often a claim reads a record again that has changed in between.
@@ -32,7 +32,7 @@ const LOOKS: usize = 32;
 
 impl<D: Driver> SqlStore<D> {
     /// Issues a token: inserts its record, or replaces one that has expired.
-    pub(in crate::sql) async fn put_issued(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
+    pub(in crate::sql) async fn issue_record(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
         let id = self.space.id(key);
         let nobody = Marks::nobody();
         let binding = [Some(&*issue.binding.purpose), issue.binding.principal.as_deref()].map(Value::Text);
@@ -42,8 +42,8 @@ impl<D: Driver> SqlStore<D> {
         if self.change(&statements.issue, &fresh).await? > 0 {
             return Ok(Issued::Done);
         }
-        let over_expired = [&rest[..], &[bytes(&id)]].concat();
-        Ok(if self.change(&statements.reissue, &over_expired).await? > 0 { Issued::Done } else { Issued::Exists })
+        let values = [&rest[..], &[bytes(&id)]].concat();
+        Ok(if self.change(&statements.reissue, &values).await? > 0 { Issued::Done } else { Issued::Exists })
     }
 
     /// Claims a key. On PostgreSQL it takes one statement if the key is free, running or settled, unless the key was
@@ -52,23 +52,23 @@ impl<D: Driver> SqlStore<D> {
         let id = self.space.id(key);
         for _ in 0..LOOKS {
             let found = match self.look(&id, key, claim).await? {
-                Some(Row::Fresh) => return Ok(Claimed::Granted(Granted::first(claim))),
+                Some(RecordRow::Fresh) => return Ok(Claimed::Granted(Granted::first(claim))),
                 // Whatever a record of a later version means, the key is not free and the record does not match.
-                Some(Row::Newer) => return Ok(Claimed::Incompatible),
-                Some(Row::Torn) => return Err(torn::<D>()),
-                Some(Row::Record(stored)) => Some(*stored),
+                Some(RecordRow::Newer) => return Ok(Claimed::Incompatible),
+                Some(RecordRow::Corrupt) => return Err(corrupt::<D>()),
+                Some(RecordRow::Record(stored)) => Some(*stored),
                 None => None,
             };
             let now = found.as_ref().map_or(0, |stored| stored.now.unsigned_abs());
-            let verdict = judge(found.as_ref().map(Stored::head).as_ref(), claim, now);
+            let verdict = judge(found.as_ref().map(FetchedRecord::head).as_ref(), claim, now);
             if let Verdict::Grant(granted) = verdict {
-                let taken = match &found {
+                let written = match &found {
                     Some(seen) if seen.is_there() => self.take(&id, claim, seen, granted).await?,
                     Some(_) => self.begin(&id, claim).await?,
                     None if !D::CLAIMS_IN_ONE => self.insert(&id, key, claim).await?,
                     None => false,
                 };
-                if !taken {
+                if !written {
                     continue;
                 }
             }
@@ -79,19 +79,19 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Reads the record. On a database that can do both in one statement, it also claims a free key.
-    async fn look(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<Option<Row>, StoreError> {
-        let Shared { statements, met, .. } = &*self.shared;
+    async fn look(&self, id: &[u8], key: &RecordKey, claim: &Claim) -> Result<Option<RecordRow>, StoreError> {
+        let SqlShared { statements, recent_keys, .. } = &*self.shared;
         // A claim that needs an issued record must not create one.
-        let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() || met.has(id) {
+        let rows = if !D::CLAIMS_IN_ONE || claim.issued.is_some() || recent_keys.has(id) {
             self.rows(&statements.look, &[bytes(id)]).await?
         } else {
             let marks = Marks::of(claim, Granted::first(claim));
             self.rows(&statements.claim, &self.fresh(id, key, claim, &marks)).await?
         };
         if rows.is_empty() {
-            met.remove(id);
+            recent_keys.remove(id);
         } else {
-            met.add(id);
+            recent_keys.add(id);
         }
         rows.first().map(read::<D>).transpose()
     }
@@ -106,20 +106,20 @@ impl<D: Driver> SqlStore<D> {
     /// Replaces an expired record by the claim.
     async fn begin(&self, id: &[u8], claim: &Claim) -> Result<bool, StoreError> {
         let marks = Marks::of(claim, Granted::first(claim));
-        let values = over_expired(id, claim, &marks);
+        let values = replace_values(id, claim, &marks);
         Ok(self.change(&self.shared.statements.begin, &values).await? > 0)
     }
 
     /// Assigns the record to the claim, if it is still as it was seen.
-    async fn take(&self, id: &[u8], claim: &Claim, seen: &Stored, granted: Granted) -> Result<bool, StoreError> {
+    async fn take(&self, id: &[u8], claim: &Claim, seen: &FetchedRecord, granted: Granted) -> Result<bool, StoreError> {
         let marks = Marks::of(claim, granted);
         let holder = seen.as_record().claimant.to_bytes();
-        let values = taken(id, claim, seen, granted, &marks, &holder);
-        let taken = self.change(&self.shared.statements.take, &values).await? > 0;
-        if taken {
-            self.shared.room.wake(id);
+        let values = takeover_values(id, claim, seen, granted, &marks, &holder);
+        let taken_over = self.change(&self.shared.statements.take, &values).await? > 0;
+        if taken_over {
+            self.shared.waiters.wake(id);
         }
-        Ok(taken)
+        Ok(taken_over)
     }
 
     /// Returns the values of a record that begins with a claim.
@@ -136,6 +136,6 @@ impl<D: Driver> SqlStore<D> {
 }
 
 /// Returns the answer to a claim, once its record is written.
-pub(in crate::sql) fn claimed(verdict: Verdict, found: Option<Stored>) -> Claimed {
+pub(in crate::sql) fn claimed(verdict: Verdict, found: Option<FetchedRecord>) -> Claimed {
     Claimed::from_verdict(verdict, || found.and_then(|stored| stored.into_record().payload))
 }

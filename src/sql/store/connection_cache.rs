@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// A pool checks whether a connection is alive when it is taken and when it is given back, which takes longer than most
 /// statements of a store. So a few connections are kept here as long as they are used. They go back to the pool when
 /// they are unused, when the pool has no other left, and when it closes.
-pub(in crate::sql) struct Held<D: Database> {
+pub(in crate::sql) struct ConnectionCache<D: Database> {
     connections: Mutex<Connections<D>>,
     /// How many connections are kept at most.
     most: usize,
@@ -62,7 +62,7 @@ struct Connections<D: Database> {
     runtime: Option<Handle>,
 }
 
-impl<D: Database> Held<D> {
+impl<D: Database> ConnectionCache<D> {
     /// Creates it for a pool of the store's own, or one that it shares with the application.
     pub(in crate::sql) fn new(pool: &Pool<D>, own: bool) -> Arc<Self> {
         let all = pool.options().get_max_connections() as usize;
@@ -135,7 +135,7 @@ impl<D: Database> Held<D> {
     }
 }
 
-impl<D: Database> Drop for Held<D> {
+impl<D: Database> Drop for ConnectionCache<D> {
     fn drop(&mut self) {
         let connections = self.connections.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A store may be dropped outside of a runtime, or after its runtime has shut down.
@@ -145,7 +145,7 @@ impl<D: Database> Drop for Held<D> {
 }
 
 /// Gives back connections that were not used for a second, until none is left.
-async fn sweep<D: Database>(held: Weak<Held<D>>, pool: Pool<D>) {
+async fn sweep<D: Database>(held: Weak<ConnectionCache<D>>, pool: Pool<D>) {
     loop {
         let closed = timeout(IDLE, pool.close_event()).await.is_ok();
         let left = held.upgrade().is_some_and(|held| held.sweep(closed));

@@ -7,7 +7,7 @@ use crate::{
     sql::{
         SqlStore,
         driver::{Driver, Value},
-        error::{newer, torn},
+        error::{corrupt, newer},
         statement::Statement,
     },
     store::{Finished, Renewed},
@@ -15,14 +15,14 @@ use crate::{
 };
 
 use super::{
+    record_row::RecordRow,
     retry::read,
-    stored::Row,
     values::{bytes, lease_and_life, time},
 };
 
 impl<D: Driver> SqlStore<D> {
     /// Renews a lease.
-    pub(in crate::sql) async fn prolong(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
+    pub(in crate::sql) async fn renew_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
         let (id, claimant) = (self.space.id(key), claim.claimant.to_bytes());
         let values = [&lease_and_life(claim)[..], &[bytes(&id), bytes(&claimant)]].concat();
         let prolonged = self.change(&self.shared.statements.renew, &values).await? > 0;
@@ -30,7 +30,7 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Settles, by the claimant or on its behalf.
-    pub(in crate::sql) async fn end_settled(
+    pub(in crate::sql) async fn settle_record(
         &self,
         key: &RecordKey,
         behalf: Behalf,
@@ -44,7 +44,7 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Releases or undoes, by the claimant or on its behalf.
-    pub(in crate::sql) async fn end_released(
+    pub(in crate::sql) async fn release_record(
         &self,
         key: &RecordKey,
         behalf: Behalf,
@@ -101,7 +101,7 @@ impl<D: Driver> SqlStore<D> {
         rule: impl Fn(Hold) -> Ending + Send,
     ) -> Result<Finished, StoreError> {
         if ended > 0 {
-            self.shared.room.wake(id);
+            self.shared.waiters.wake(id);
             return Ok(Finished::Done);
         }
         let record = self.record(id).await?;
@@ -116,9 +116,9 @@ impl<D: Driver> SqlStore<D> {
     pub(in crate::sql) async fn record(&self, id: &[u8]) -> Result<Option<Record>, StoreError> {
         let rows = self.rows(&self.shared.statements.inspect, &[bytes(id)]).await?;
         match rows.first().map(read::<D>).transpose()? {
-            Some(Row::Record(stored)) if stored.is_there() => Ok(Some(stored.into_record())),
-            Some(Row::Newer) => Err(newer::<D>()),
-            Some(Row::Torn) => Err(torn::<D>()),
+            Some(RecordRow::Record(stored)) if stored.is_there() => Ok(Some(stored.into_record())),
+            Some(RecordRow::Newer) => Err(newer::<D>()),
+            Some(RecordRow::Corrupt) => Err(corrupt::<D>()),
             _ => Ok(None),
         }
     }

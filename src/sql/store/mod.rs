@@ -2,11 +2,11 @@
 //!
 //! # In reading order
 //!
-//! 1. `mod`: the store, its pool and its table. `builder`: its settings. `verbs`: the trait `Store`.
-//! 2. `namespace`, `values`: what is bound to a statement. `stored`: what is read back.
+//! 1. `mod`: the store, its pool and its table. `builder`: its settings. `store_impl`: the trait `Store`.
+//! 2. `namespace`, `values`: what is bound to a statement. `record_row`: what is read back.
 //! 3. `claim`, `finish`: the verbs, each a statement that compares and writes. `admin`: the operator's.
 //! 4. `retry`: sends a statement until it has an answer. `connection_cache`: connections between two statements.
-//! 5. `recent_keys`: a hint which keys have a record. `waiting`, `room`: waiting for a running record.
+//! 5. `recent_keys`: a hint which keys have a record. `waiting`, `record_waiters`: waiting for a running record.
 //! 6. `purge`: removes what has expired.
 //!
 //! # What always holds
@@ -19,9 +19,9 @@
 //!
 //! # Who locks what
 //!
-//! The maps in `room`, `connection_cache` and `transaction/running` have a mutex each, held for one operation and never
+//! The maps in `record_waiters`, `connection_cache` and `transaction/running` have a mutex each, held for one operation and never
 //! across an await. On SQLite the permit of `writing` is held for one statement. No code takes two of these locks,
-//! except `room`, which takes the lock of a record while it has that of the map.
+//! except `record_waiters`, which takes the lock of a record while it has that of the map.
 
 mod admin;
 mod builder;
@@ -31,11 +31,11 @@ pub(in crate::sql) mod finish;
 pub(in crate::sql) mod namespace;
 pub(in crate::sql) mod purge;
 pub(in crate::sql) mod recent_keys;
+pub(in crate::sql) mod record_row;
+pub(in crate::sql) mod record_waiters;
 pub(in crate::sql) mod retry;
-pub(in crate::sql) mod room;
-pub(in crate::sql) mod stored;
+mod store_impl;
 pub(in crate::sql) mod values;
-mod verbs;
 pub(in crate::sql) mod waiting;
 
 use std::{fmt, sync::Arc};
@@ -45,8 +45,11 @@ use tokio::sync::Semaphore;
 
 use crate::value::StoreError;
 
-use self::{connection_cache::Held, namespace::Space, purge::Purging, recent_keys::RecentKeys, room::Room};
-use super::{driver::Driver, statement::Statements, table::Table, transaction::Running};
+use self::{
+    connection_cache::ConnectionCache, namespace::Namespace, purge::Purging, recent_keys::RecentKeys,
+    record_waiters::RecordWaiters,
+};
+use super::{driver::Driver, statement::Statements, table::Table, transaction::InProcessClaims};
 
 pub use self::builder::SqlStoreBuilder;
 
@@ -91,25 +94,25 @@ pub use self::builder::SqlStoreBuilder;
 /// breaks is sent again on another: up to ten times in all, and not after ten seconds. The claimant in the record shows
 /// whether the first try took effect.
 pub struct SqlStore<D: Database> {
-    pub(super) shared: Arc<Shared<D>>,
-    pub(super) space: Space,
+    pub(super) shared: Arc<SqlShared<D>>,
+    pub(super) space: Namespace,
 }
 
 /// What all handles of a store share.
-pub(super) struct Shared<D: Database> {
+pub(super) struct SqlShared<D: Database> {
     /// The connections.
     pub(super) pool: Pool<D>,
     /// The connections between two statements.
-    pub(super) held: Arc<Held<D>>,
+    pub(super) held: Arc<ConnectionCache<D>>,
     /// The statements, with the name of the table in them.
     pub(super) statements: Statements,
     pub(super) table: Table,
     /// Who waits for which record.
-    pub(super) room: Room,
+    pub(super) waiters: RecordWaiters,
     /// Which keys have had a record recently.
-    pub(super) met: RecentKeys,
+    pub(super) recent_keys: RecentKeys,
     /// The keys that run in transactions of this process.
-    pub(super) running: Running,
+    pub(super) running: InProcessClaims,
     /// The text that resets what a handler may have set on a connection of the store's own pool.
     pub(super) reset: Option<String>,
     /// Whether and how often expired records are removed.

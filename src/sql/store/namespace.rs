@@ -16,14 +16,14 @@ const READABLE_BYTES: usize = 255;
 /// An id is the prefix and the record key. The prefix is empty, or a mark and the digest of the path of names, so that
 /// ids are bounded and no choice of names makes two namespaces collide.
 #[derive(Clone, Default)]
-pub(in crate::sql) struct Space {
+pub(in crate::sql) struct Namespace {
     /// The first bytes of its ids; empty for the outermost namespace.
     prefix: Box<[u8]>,
     /// The names, with slashes between them, cut to the column.
     text: Box<str>,
 }
 
-impl Space {
+impl Namespace {
     /// Returns a namespace inside this one.
     pub(in crate::sql) fn within(&self, name: &str) -> Self {
         let mut digest = Digest::new();
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn namespaces_do_not_meet() {
-        let root = Space::default();
+        let root = Namespace::default();
         let spaces = [
             root.clone(),
             root.within(""),
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_name_stays_readable() {
-        assert_eq!(Space::default().within("shop").within("a\0b").text(), "shop/ab");
-        assert_eq!(Space::default().within(&"ä".repeat(200)).text().len(), 254);
+        assert_eq!(Namespace::default().within("shop").within("a\0b").text(), "shop/ab");
+        assert_eq!(Namespace::default().within(&"ä".repeat(200)).text().len(), 254);
     }
 }

@@ -23,13 +23,13 @@ use crate::{
     sql::{
         SqlStore,
         driver::{Driver, Value},
-        error::CommandError,
+        error::StatementError,
         statement::{BATCH, Statement},
     },
     value::{StoreError, jitter},
 };
 
-use super::{Shared, namespace::Space, retry::unreadable, values::bytes};
+use super::{SqlShared, namespace::Namespace, retry::unreadable, values::bytes};
 
 /// How many records one round removes before a pause.
 const AT_ONCE: usize = 1000;
@@ -54,7 +54,7 @@ impl Purging {
 
 /// How a process takes its turn at purging a table, so that one of many purges at a time.
 #[derive(Debug)]
-pub struct Turn {
+pub struct PurgeLock {
     /// The statement that begins it.
     pub(in crate::sql) begin: Option<&'static str>,
     /// The query that returns 1 if it is this process's turn.
@@ -74,15 +74,15 @@ impl<D: Driver> SqlStore<D> {
 
     /// Removes expired records, if it is this process's turn; returns whether there may be more.
     async fn purge_in_turn(&self) -> Result<bool, StoreError> {
-        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
-        let Shared { pool, held, writing, .. } = &*self.shared;
+        let failed = |error| StatementError::Failed(error).into_error::<D>(false);
+        let SqlShared { pool, held, writing, .. } = &*self.shared;
         let _turn = match writing {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
         };
         let _seat = held.turn(pool).await.map_err(failed)?;
         let mut connection = self.some_connection().await?;
-        let Some(turn) = D::purging_turn(self.shared.table.lock(b"purge")) else {
+        let Some(turn) = D::purge_lock(self.shared.table.lock(b"purge")) else {
             return self.sweep(&mut connection).await.map_err(failed);
         };
         // If this is dropped half-way, or fails, the turn ends with its connection.
@@ -144,12 +144,12 @@ impl<D: Driver> SqlStore<D> {
 }
 
 /// Ends when the store is dropped or its pool closed. An error ends a round.
-async fn keep_purging<D: Driver>(shared: Weak<Shared<D>>, every: Duration) {
+async fn keep_purging<D: Driver>(shared: Weak<SqlShared<D>>, every: Duration) {
     loop {
         sleep(every / 2 + jitter(every)).await;
         loop {
             let Some(shared) = shared.upgrade().filter(|shared| !shared.pool.is_closed()) else { return };
-            let store = SqlStore { shared, space: Space::default() };
+            let store = SqlStore { shared, space: Namespace::default() };
             if !store.purge_in_turn().await.unwrap_or(false) {
                 break;
             }

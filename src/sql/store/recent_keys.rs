@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn what_was_met_is_known_until_it_is_gone() {
-        let met = RecentKeys::new();
-        assert!(!met.has(b"a") && !met.has(b""));
-        met.add(b"a");
-        met.remove(b"b");
-        assert!(met.has(b"a") && !met.has(b"b"));
-        met.remove(b"a");
-        assert!(!met.has(b"a"));
+        let recent_keys = RecentKeys::new();
+        assert!(!recent_keys.has(b"a") && !recent_keys.has(b""));
+        recent_keys.add(b"a");
+        recent_keys.remove(b"b");
+        assert!(recent_keys.has(b"a") && !recent_keys.has(b"b"));
+        recent_keys.remove(b"a");
+        assert!(!recent_keys.has(b"a"));
     }
 }

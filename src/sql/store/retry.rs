@@ -15,14 +15,14 @@ use tokio::time::{Instant, sleep};
 use crate::{
     sql::{
         SqlStore,
-        driver::{Answer, Driver, Value},
-        error::{CommandError, too_large},
+        driver::{Driver, StatementResult, Value},
+        error::{StatementError, too_large},
         statement::Statement,
     },
     value::{StoreError, doubled, jitter},
 };
 
-use super::{Shared, connection_cache::AtHand, stored::Row};
+use super::{SqlShared, connection_cache::AtHand, record_row::RecordRow};
 
 /// How often a statement is sent at most if it loses against others, or if its connection breaks.
 const TRIES: u32 = 10;
@@ -35,13 +35,13 @@ const PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads the row of a record.
-pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> Result<Row, StoreError> {
-    Row::read::<D>(row).map_err(unreadable::<D>)
+pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> Result<RecordRow, StoreError> {
+    RecordRow::read::<D>(row).map_err(unreadable::<D>)
 }
 
 /// Converts the error of a row that cannot be read.
 pub(in crate::sql) fn unreadable<D: Driver>(error: sqlx::Error) -> StoreError {
-    CommandError::Failed(error).into_error::<D>(false)
+    StatementError::Failed(error).into_error::<D>(false)
 }
 
 /// Statements with fewer bytes are not checked: a database whose limit suffices for the store's other statements
@@ -91,29 +91,29 @@ impl<D: Driver> SqlStore<D> {
 
     /// Sends a statement until it has an answer. Every statement may be sent again: the record names who has claimed,
     /// settled or released.
-    async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, StoreError> {
+    async fn ask(&self, statement: &Statement, values: &[Value<'_>]) -> Result<StatementResult<D::Row>, StoreError> {
         self.begin_purging();
         let (began, mut failures, mut sent, bytes) = (Instant::now(), 0, false, bytes_in(values));
         if bytes > D::MOST_BYTES {
             return Err(too_large::<D>(bytes));
         }
         loop {
-            let trouble = match self.send(statement, values).await {
+            let error = match self.send(statement, values).await {
                 Ok(answer) => return Ok(answer),
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
             failures += 1;
-            let cut = trouble.is_cut::<D>();
+            let cut = error.is_disconnect::<D>();
             let over = failures == TRIES || began.elapsed() > PATIENCE;
-            if over || !(cut || trouble.is_victim::<D>()) {
-                return Err(trouble.into_error::<D>(sent));
+            if over || !(cut || error.is_conflict::<D>()) {
+                return Err(error.into_error::<D>(sent));
             }
             if cut && !self.fits(bytes).await? {
                 return Err(too_large::<D>(bytes));
             }
             if cut {
                 // The statement may have taken effect on the connection that broke.
-                sent |= trouble.is_sent();
+                sent |= error.is_sent();
                 self.shared.held.give_up();
             }
             // If one connection is cut, often all of them are, which takes a moment in which the next one still
@@ -133,15 +133,19 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Sends a statement once, on a cached connection if there is one.
-    async fn send(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Answer<D::Row>, CommandError> {
-        let Shared { pool, held, .. } = &*self.shared;
-        let _turn = held.turn(pool).await.map_err(CommandError::Unsent)?;
+    async fn send(
+        &self,
+        statement: &Statement,
+        values: &[Value<'_>],
+    ) -> Result<StatementResult<D::Row>, StatementError> {
+        let SqlShared { pool, held, .. } = &*self.shared;
+        let _turn = held.turn(pool).await.map_err(StatementError::NotSent)?;
         let mut connection = match held.take() {
             Some(connection) => connection,
             None => AtHand::new(self.connection().await?),
         };
         // If this fails or is dropped, the pool handles the connection.
-        let answer = D::ask(&mut connection.connection, statement, values).await.map_err(CommandError::Failed)?;
+        let answer = D::ask(&mut connection.connection, statement, values).await.map_err(StatementError::Failed)?;
         held.keep(pool, connection);
         Ok(answer)
     }
@@ -150,12 +154,12 @@ impl<D: Driver> SqlStore<D> {
     pub(in crate::sql) async fn some_connection(&self) -> Result<PoolConnection<D>, StoreError> {
         match self.shared.held.take() {
             Some(at_hand) => Ok(at_hand.connection),
-            None => self.connection().await.map_err(|trouble| trouble.into_error::<D>(false)),
+            None => self.connection().await.map_err(|error| error.into_error::<D>(false)),
         }
     }
 
     /// Takes a connection out of the pool.
-    pub(in crate::sql) async fn connection(&self) -> Result<PoolConnection<D>, CommandError> {
-        self.shared.pool.acquire().await.map_err(CommandError::Unsent)
+    pub(in crate::sql) async fn connection(&self) -> Result<PoolConnection<D>, StatementError> {
+        self.shared.pool.acquire().await.map_err(StatementError::NotSent)
     }
 }

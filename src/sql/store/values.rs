@@ -12,8 +12,8 @@ use crate::{
 };
 
 use super::{
-    namespace::Space,
-    stored::{Stored, word},
+    namespace::Namespace,
+    record_row::{FetchedRecord, word},
 };
 
 /// Longer times are reduced to this: four thousand years.
@@ -95,22 +95,22 @@ pub(in crate::sql) fn note(claim: &Claim) -> Value<'_> {
 }
 
 /// Returns the columns by which the store and operators find a record.
-pub(in crate::sql) fn names<'a>(space: &'a Space, id: &'a [u8], key: &'a RecordKey) -> [Value<'a>; 5] {
+pub(in crate::sql) fn names<'a>(space: &'a Namespace, id: &'a [u8], key: &'a RecordKey) -> [Value<'a>; 5] {
     let text = |text| Value::Text(Some(text));
     [bytes(id), text(space.text()), text(key.route()), Value::Text(key.scope()), text(key.key())]
 }
 
 /// Returns the values that replace an expired record by a claim.
-pub(in crate::sql) fn over_expired<'a>(id: &'a [u8], claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
+pub(in crate::sql) fn replace_values<'a>(id: &'a [u8], claim: &'a Claim, marks: &'a Marks) -> Vec<Value<'a>> {
     let once = [Value::Flag(claim.at_most_once)];
     [&marks.values()[..], &once, &lease_and_life(claim), &[note(claim), bytes(id)]].concat()
 }
 
 /// Returns the values that assign a record to the claim, if it is still as it was seen.
-pub(in crate::sql) fn taken<'a>(
+pub(in crate::sql) fn takeover_values<'a>(
     id: &'a [u8],
     claim: &'a Claim,
-    seen: &Stored,
+    seen: &FetchedRecord,
     granted: Granted,
     marks: &'a Marks,
     holder: &'a [u8],

@@ -13,8 +13,8 @@ use crate::{
 };
 
 use super::{
+    record_waiters::{ClaimStatus, RecordWaiter, WaitedRecord},
     retry::unreadable,
-    room::{Found, Place, Watched},
     values::bytes,
 };
 
@@ -35,16 +35,16 @@ impl<D: Driver> SqlStore<D> {
         within: Duration,
     ) -> Result<(), StoreError> {
         let id = self.space.id(key);
-        let mut place = self.shared.room.enter(&id);
-        if place.is_first() {
-            let (store, watched) = (self.clone(), Arc::clone(place.watched()));
-            tokio::spawn(async move { store.look_for_all(&id, &watched).await });
+        let mut waiter = self.shared.waiters.join(&id);
+        if waiter.is_first() {
+            let (store, watched) = (self.clone(), Arc::clone(waiter.watched()));
+            tokio::spawn(async move { store.poll_for_all(&id, &watched).await });
         }
-        timeout(within, until_ended(&mut place, holder)).await.unwrap_or(Ok(()))
+        timeout(within, until_ended(&mut waiter, holder)).await.unwrap_or(Ok(()))
     }
 
     /// Reads a record again and again until it has no waiters any more.
-    async fn look_for_all(&self, id: &[u8], watched: &Watched) {
+    async fn poll_for_all(&self, id: &[u8], watched: &WaitedRecord) {
         let mut pause = FIRST_PAUSE;
         while let Some(newcomers) = watched.begin() {
             if newcomers {
@@ -58,29 +58,29 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Returns whose claim is running.
-    async fn holder(&self, id: &[u8]) -> Found {
+    async fn holder(&self, id: &[u8]) -> ClaimStatus {
         let read = async {
             let rows = self.rows(&self.shared.statements.runs, &[bytes(id)]).await?;
             rows.first().map(|row| D::bytes(row, 0).map_err(unreadable::<D>)).transpose()
         };
         match read.await {
-            Ok(Some(Some(claimant))) => Found::Running(claimant),
-            Ok(_) => Found::Ended,
-            Err(error) => Found::Failed(error.kind(), error.to_string()),
+            Ok(Some(Some(claimant))) => ClaimStatus::Running(claimant),
+            Ok(_) => ClaimStatus::Ended,
+            Err(error) => ClaimStatus::Failed(error.kind(), error.to_string()),
         }
     }
 }
 
 /// Resolves once the news say that the claim has ended, or that the reads fail.
-async fn until_ended(place: &mut Place<'_>, holder: Claimant) -> Result<(), StoreError> {
+async fn until_ended(waiter: &mut RecordWaiter<'_>, holder: Claimant) -> Result<(), StoreError> {
     let holder = holder.to_bytes();
     loop {
-        match place.news() {
-            Some(Found::Running(claimant)) if claimant == holder => {}
-            Some(Found::Failed(kind, message)) => return Err(StoreError::new(kind, message)),
+        match waiter.news() {
+            Some(ClaimStatus::Running(claimant)) if claimant == holder => {}
+            Some(ClaimStatus::Failed(kind, message)) => return Err(StoreError::new(kind, message)),
             Some(_) => return Ok(()),
             None => {}
         }
-        place.changed().await;
+        waiter.changed().await;
     }
 }

@@ -17,13 +17,13 @@ use crate::{
     sql::{
         SqlStore,
         driver::{Driver, Value},
-        error::{CommandError, Refusal, torn},
+        error::{ErrorClass, StatementError, corrupt},
         statement::Statement,
         store::{
             claim::claimed,
+            record_row::{FetchedRecord, RecordRow},
             retry::read,
-            stored::{Row, Stored},
-            values::{Marks, bytes, over_expired, taken},
+            values::{Marks, bytes, replace_values, takeover_values},
         },
     },
     store::{Claimed, Entered, Granted},
@@ -31,8 +31,9 @@ use crate::{
 };
 
 use super::{
-    open::{Live, Open, Permits},
-    running::{Place, Runner},
+    claim_transaction::ClaimTransaction,
+    in_process_claims::{ClaimEntry, RunningClaim},
+    open_transaction::{OpenTransaction, Permits},
 };
 
 /// How often a claim that lost against others begins anew, and how long it waits before.
@@ -43,12 +44,12 @@ const TRIES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// The result of an attempt to write the claim.
-enum Attempt<D: Driver> {
-    Written(Live<D>),
+enum WriteOutcome<D: Driver> {
+    Written(OpenTransaction<D>),
     /// Another claim has the key, or the record is no longer the one that was seen.
-    Refused(Option<Place<D>>),
+    Refused(Option<RunningClaim<D>>),
     /// The statement lost, which proves nothing about the key.
-    Lost(Option<Place<D>>),
+    Lost(Option<RunningClaim<D>>),
 }
 
 impl<D: Driver> SqlStore<D> {
@@ -56,16 +57,16 @@ impl<D: Driver> SqlStore<D> {
     ///
     /// No claim is refused because of a lock or a running claim before the committed record was read: otherwise
     /// duplicates of a settled key would refuse one another.
-    pub(super) async fn enter_transaction(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
+    pub(super) async fn begin_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Entered, StoreError> {
         let id = self.space.id(key);
         let runner = self.shared.running.get(&id);
-        if let Some(Runner { head, written: true }) = &runner {
+        if let Some(ClaimEntry { head, written: true }) = &runner {
             return Ok(refused(head, claim));
         }
-        let mut looks = runner.is_some() || self.looks_first(&id);
-        let mut place = None;
+        let mut reads_first = runner.is_some() || self.should_read_first(&id);
+        let mut running = None;
         for tries in (0..TRIES).rev() {
-            let found = match if looks { self.seen(&id).await? } else { Ok(None) } {
+            let found = match if reads_first { self.seen(&id).await? } else { Ok(None) } {
                 Ok(found) => found,
                 Err(newer) => return Ok(Entered::Refused(newer)),
             };
@@ -73,32 +74,32 @@ impl<D: Driver> SqlStore<D> {
                 Verdict::Grant(granted) => granted,
                 verdict => return Ok(Entered::Refused(claimed(verdict, found))),
             };
-            let mine = match place.take() {
-                Some(place) => place,
-                None => match Place::take(&self.shared, &id, claim, granted) {
-                    Ok(place) => place,
-                    Err(runner) if looks || runner.written => return Ok(refused(&runner.head, claim)),
+            let own = match running.take() {
+                Some(running) => running,
+                None => match RunningClaim::take(&self.shared, &id, claim, granted) {
+                    Ok(running) => running,
+                    Err(runner) if reads_first || runner.written => return Ok(refused(&runner.head, claim)),
                     // The other claim may find that the key is settled; the committed record shows whether it is.
                     Err(_) => {
-                        looks = true;
+                        reads_first = true;
                         continue;
                     }
                 },
             };
-            place = match self.write(&id, key, &unknown_end(claim), found.as_ref(), granted, mine).await? {
-                Attempt::Written(live) => {
-                    let open = Open::new(Arc::clone(&self.shared), live, id);
+            running = match self.write(&id, key, &unknown_end(claim), found.as_ref(), granted, own).await? {
+                WriteOutcome::Written(open) => {
+                    let open = ClaimTransaction::new(Arc::clone(&self.shared), open, id);
                     return Ok(Entered::Granted(granted, Box::new(open)));
                 }
-                Attempt::Lost(place) if tries > 0 => {
+                WriteOutcome::Lost(running) if tries > 0 => {
                     sleep(jitter(PAUSE)).await;
-                    place
+                    running
                 }
                 // A record that was not read yet may be one that can be claimed.
-                Attempt::Refused(place) if !looks && tries > 0 => place,
-                Attempt::Refused(_) | Attempt::Lost(_) => break,
+                WriteOutcome::Refused(running) if !reads_first && tries > 0 => running,
+                WriteOutcome::Refused(_) | WriteOutcome::Lost(_) => break,
             };
-            looks = true;
+            reads_first = true;
         }
         // The claim before this one may have committed since the read.
         let found = match self.seen(&id).await? {
@@ -115,21 +116,21 @@ impl<D: Driver> SqlStore<D> {
     ///
     /// A key that this process has not seen is most likely free, and a read costs as much as the insert that would find
     /// out otherwise. But if the claim has to wait for a transaction, an existing answer would have to wait too.
-    fn looks_first(&self, id: &[u8]) -> bool {
-        D::ONE_WRITER || self.shared.met.has(id) || self.shared.seats.available_permits() == 0
+    fn should_read_first(&self, id: &[u8]) -> bool {
+        D::ONE_WRITER || self.shared.recent_keys.has(id) || self.shared.seats.available_permits() == 0
     }
 
     /// Returns the committed record.
-    async fn seen(&self, id: &[u8]) -> Result<Result<Option<Stored>, Claimed>, StoreError> {
+    async fn seen(&self, id: &[u8]) -> Result<Result<Option<FetchedRecord>, Claimed>, StoreError> {
         let rows = self.rows(&self.shared.statements.look, &[bytes(id)]).await?;
         Ok(match rows.first().map(read::<D>).transpose()? {
-            Some(Row::Newer) => Err(Claimed::Incompatible),
-            Some(Row::Torn) => return Err(torn::<D>()),
-            Some(Row::Record(stored)) => {
-                self.shared.met.add(id);
+            Some(RecordRow::Newer) => Err(Claimed::Incompatible),
+            Some(RecordRow::Corrupt) => return Err(corrupt::<D>()),
+            Some(RecordRow::Record(stored)) => {
+                self.shared.recent_keys.add(id);
                 Ok(Some(*stored))
             }
-            Some(Row::Fresh) | None => Ok(None),
+            Some(RecordRow::Fresh) | None => Ok(None),
         })
     }
 
@@ -140,43 +141,43 @@ impl<D: Driver> SqlStore<D> {
         id: &[u8],
         key: &RecordKey,
         claim: &Claim,
-        seen: Option<&Stored>,
+        seen: Option<&FetchedRecord>,
         granted: Granted,
-        place: Place<D>,
-    ) -> Result<Attempt<D>, StoreError> {
+        running: RunningClaim<D>,
+    ) -> Result<WriteOutcome<D>, StoreError> {
         let shared = &self.shared;
         let seat = permit(Some(&shared.seats)).await;
         let permits = [seat, permit(shared.writing.as_ref()).await, permit(shared.held.turns()).await];
-        let begun = self.begun(claim, place, permits).await;
-        let mut live = begun.map_err(|trouble| trouble.into_error::<D>(false))?;
+        let begun = self.open_transaction(claim, running, permits).await;
+        let mut open = begun.map_err(|error| error.into_error::<D>(false))?;
         let marks = Marks::of(claim, granted);
         let enter = &self.shared.statements.enter;
         let written = match seen {
-            None => self.ask_in(&mut live, &enter.open, self.fresh(id, key, claim, &marks), id).await,
+            None => self.ask_in(&mut open, &enter.open, self.fresh(id, key, claim, &marks), id).await,
             Some(seen) if seen.is_there() => {
                 let holder = seen.as_record().claimant.to_bytes();
-                let values = taken(id, claim, seen, granted, &marks, &holder);
-                self.ask_in(&mut live, &enter.take, values, id).await
+                let values = takeover_values(id, claim, seen, granted, &marks, &holder);
+                self.ask_in(&mut open, &enter.take, values, id).await
             }
-            Some(_) => self.ask_in(&mut live, &enter.begin, over_expired(id, claim, &marks), id).await,
+            Some(_) => self.ask_in(&mut open, &enter.begin, replace_values(id, claim, &marks), id).await,
         };
         let lost = match written {
             Ok(1..) => {
-                live.written();
-                return Ok(Attempt::Written(live));
+                open.written();
+                return Ok(WriteOutcome::Written(open));
             }
             Ok(0) => false,
-            Err(Error::Database(error)) if D::refusal(&*error) == Refusal::Victim => true,
-            Err(error) => return Err(CommandError::Failed(error).into_error::<D>(false)),
+            Err(Error::Database(error)) if D::refusal(&*error) == ErrorClass::Conflict => true,
+            Err(error) => return Err(StatementError::Failed(error).into_error::<D>(false)),
         };
-        let place = live.leave().await;
-        Ok(if lost { Attempt::Lost(place) } else { Attempt::Refused(place) })
+        let running = open.abandon().await;
+        Ok(if lost { WriteOutcome::Lost(running) } else { WriteOutcome::Refused(running) })
     }
 
     /// Sends a claiming statement in the transaction, with the number of its lock if the database takes one.
     async fn ask_in<'a>(
         &self,
-        live: &mut Live<D>,
+        open: &mut OpenTransaction<D>,
         statement: &Statement,
         mut values: Vec<Value<'a>>,
         id: &'a [u8],
@@ -184,14 +185,19 @@ impl<D: Driver> SqlStore<D> {
         if D::LOCKS_BY_NUMBER {
             values.push(Value::Int(self.shared.table.lock(id)));
         }
-        Ok(D::ask(live.connection_mut(), statement, &values).await?.count)
+        Ok(D::ask(open.connection_mut(), statement, &values).await?.count)
     }
 
     /// Begins a transaction, on a connection at hand if there is one and the pool is the store's own: hooks of the
     /// application's pool see every connection before and after a handler uses it.
-    async fn begun(&self, claim: &Claim, place: Place<D>, permits: Permits) -> Result<Live<D>, CommandError> {
+    async fn open_transaction(
+        &self,
+        claim: &Claim,
+        running: RunningClaim<D>,
+        permits: Permits,
+    ) -> Result<OpenTransaction<D>, StatementError> {
         self.begin_purging();
-        let begin = D::begin_text(claim.lease);
+        let text = D::begin_text(claim.lease);
         let at_hand = if self.shared.held.is_own() { self.shared.held.take() } else { None };
         let may_be_cut = at_hand.is_some();
         let connection = match at_hand {
@@ -199,15 +205,15 @@ impl<D: Driver> SqlStore<D> {
             None => self.connection().await?,
         };
         // From here on a connection that is dropped is closed: the pool would not know that it has an open transaction.
-        let mut live = Live::new(connection, Arc::clone(&self.shared), place, permits);
-        match live.begin(&begin).await.map_err(CommandError::Failed) {
-            Ok(()) => return Ok(live),
-            Err(trouble) if may_be_cut && trouble.is_cut::<D>() => self.shared.held.give_up(),
-            Err(trouble) => return Err(trouble),
+        let mut open = OpenTransaction::new(connection, Arc::clone(&self.shared), running, permits);
+        match open.begin(&text).await.map_err(StatementError::Failed) {
+            Ok(()) => return Ok(open),
+            Err(error) if may_be_cut && error.is_disconnect::<D>() => self.shared.held.give_up(),
+            Err(error) => return Err(error),
         }
-        live.replace(self.connection().await?);
-        live.begin(&begin).await.map_err(CommandError::Failed)?;
-        Ok(live)
+        open.replace(self.connection().await?);
+        open.begin(&text).await.map_err(StatementError::Failed)?;
+        Ok(open)
     }
 }
 
@@ -223,8 +229,8 @@ fn unknown_end(claim: &Claim) -> Claim {
 }
 
 /// Judges a committed record.
-fn verdict(found: Option<&Stored>, claim: &Claim) -> Verdict {
-    judge(found.map(Stored::head).as_ref(), claim, found.map_or(0, |stored| stored.now.unsigned_abs()))
+fn verdict(found: Option<&FetchedRecord>, claim: &Claim) -> Verdict {
+    judge(found.map(FetchedRecord::head).as_ref(), claim, found.map_or(0, |stored| stored.now.unsigned_abs()))
 }
 
 /// Waits for a permit, if there is a bound.

@@ -5,7 +5,7 @@ use crate::{
         SqlStore,
         driver::{Driver, Value},
         store::{
-            stored::word,
+            record_row::word,
             values::{Marks, names, time},
         },
     },
@@ -31,7 +31,7 @@ impl<D: Driver> SqlStore<D> {
         ]
         .concat();
         self.change(&self.shared.statements.record_failure, &values).await?;
-        self.shared.met.add(&id);
+        self.shared.recent_keys.add(&id);
         Ok(())
     }
 }

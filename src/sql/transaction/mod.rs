@@ -3,11 +3,11 @@
 //! # In reading order
 //!
 //! 1. `enter`: the claim. Keys that run in this process, then the committed record, then a transaction.
-//! 2. `running`: the keys that run in transactions of this process, which no other connection can see.
-//! 3. `open`: the connection with the open transaction (`Live`), and the claim in it (`Open`), which commits or rolls
-//!    back.
-//! 4. `slot`: the transaction while the handler has it (`Tx`) and while it has not (`Place`).
-//! 5. `extractor`, `operation`: how a handler takes it. `within`: settling in a transaction of the application's own.
+//! 2. `in_process_claims`: the keys that run in transactions of this process, which no other connection can see.
+//! 3. `open_transaction`: the connection with the open transaction. `claim_transaction`: the claim in it, which commits
+//!    or rolls back.
+//! 4. `tx`: the transaction while the handler has it. `cell`: while it has not.
+//! 5. `extractor`, `operation`: how a handler takes it. `settle_in`: settling in a transaction of the application's own.
 //! 6. `failure`: counting an attempt that was rolled back, in a statement outside of the transaction.
 //!
 //! # What always holds
@@ -18,17 +18,20 @@
 //! - A duplicate waits for no row lock. Locks are tried; what cannot be had is a refusal or the committed record.
 //! - One connection of the pool is left for statements outside of transactions (`seats`).
 //! - The key leaves `running` after its connection has ended, so that a duplicate does not run beside it (the order of
-//!   the fields of `Live`).
+//!   the fields of `OpenTransaction`).
 
+mod cell;
+mod claim_transaction;
 mod enter;
 #[cfg(feature = "axum")]
 mod extractor;
 mod failure;
-mod open;
+mod in_process_claims;
+mod no_transaction;
+mod open_transaction;
 mod operation;
-mod running;
-mod slot;
-mod within;
+mod settle_in;
+mod tx;
 
 use std::time::Duration;
 
@@ -39,17 +42,17 @@ use crate::{
 
 use super::{SqlStore, driver::Driver};
 
-pub(in crate::sql) use self::running::Running;
-pub use self::slot::{NoTransaction, Tx};
+pub(in crate::sql) use self::in_process_claims::InProcessClaims;
+pub use self::{no_transaction::NoTransaction, tx::Tx};
 
 impl<D: Driver> TransactionalStore for SqlStore<D> {
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
-        StoreFuture::new(self.enter_transaction(key, claim))
+        StoreFuture::new(self.begin_claim(key, claim))
     }
 
     fn left<'a>(&'a self, key: &'a RecordKey, within: Duration) -> StoreFuture<'a, ()> {
         StoreFuture::new(async move {
-            self.shared.room.wait(&self.space.id(key), within).await;
+            self.shared.waiters.wait(&self.space.id(key), within).await;
             Ok(())
         })
     }

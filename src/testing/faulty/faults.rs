@@ -17,10 +17,10 @@ use super::gate::{Barrier, Gate};
 /// Faults on one verb follow one another in the order in which they were scripted. A fault without an end lasts until
 /// it is [healed](Self::heal) or the next one on its verb is scripted.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Arc<Shared>);
+pub struct Faults(Arc<FaultScript>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct FaultScript {
     script: Mutex<HashMap<StoreVerb, VecDeque<Scripted>>>,
     calls: watch::Sender<HashMap<StoreVerb, usize>>,
 }
@@ -30,18 +30,18 @@ struct Scripted {
     skip: usize,
     /// `None`: until healed.
     left: Option<usize>,
-    strike: Strike,
+    strike: Injected,
 }
 
 /// The fault of one call.
 #[derive(Clone, Debug)]
-pub(super) struct Strike {
+pub(super) struct Injected {
     pub(super) after_effect: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: FaultKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum FaultKind {
     Fail(StoreErrorKind),
     Hang,
     Delay(Duration),
@@ -83,13 +83,13 @@ impl Faults {
     }
 
     /// Counts a call, and returns the fault that strikes it.
-    pub(super) fn strike(&self, verb: StoreVerb) -> Option<Strike> {
+    pub(super) fn strike(&self, verb: StoreVerb) -> Option<Injected> {
         let struck = self.next(verb);
         self.0.calls.send_modify(|calls| *calls.entry(verb).or_default() += 1);
         struck
     }
 
-    fn next(&self, verb: StoreVerb) -> Option<Strike> {
+    fn next(&self, verb: StoreVerb) -> Option<Injected> {
         let mut script = self.script();
         let queue = script.get_mut(&verb)?;
         let fault = queue.front_mut()?;
@@ -150,42 +150,42 @@ impl Fault<'_> {
 
     /// Fails the call with an error of this kind.
     pub fn fail(self, kind: StoreErrorKind) {
-        self.script(&Kind::Fail(kind));
+        self.script(&FaultKind::Fail(kind));
     }
 
     /// Never answers the call.
     pub fn hang(self) {
-        self.script(&Kind::Hang);
+        self.script(&FaultKind::Hang);
     }
 
     /// Answers the call after this time.
     pub fn delay(self, time: Duration) {
-        self.script(&Kind::Delay(time));
+        self.script(&FaultKind::Delay(time));
     }
 
     /// Answers the call once the gate is opened.
     pub fn hold(self) -> Gate {
         let (gate, barrier) = Gate::new();
-        self.script(&Kind::Hold(barrier));
+        self.script(&FaultKind::Hold(barrier));
         gate
     }
 
-    fn script(self, kind: &Kind) {
+    fn script(self, kind: &FaultKind) {
         let mut script = self.faults.script();
         for verb in self.verbs {
             let queue = script.entry(verb).or_default();
             queue.retain(|fault| fault.left.is_some());
             if self.times != Some(0) {
-                let strike = Strike { after_effect: self.after_effect, kind: kind.clone() };
+                let strike = Injected { after_effect: self.after_effect, kind: kind.clone() };
                 queue.push_back(Scripted { skip: self.skip, left: self.times, strike });
             }
         }
     }
 }
 
-impl Kind {
+impl FaultKind {
     /// Applies the fault.
-    pub(super) async fn befall(self) -> Result<(), StoreError> {
+    pub(super) async fn apply(self) -> Result<(), StoreError> {
         match self {
             Self::Fail(kind) => return Err(StoreError::new(kind, "a scripted fault")),
             Self::Hang => std::future::pending::<()>().await,

@@ -111,7 +111,7 @@ impl<S> FaultyStore<S> {
     }
 
     /// `call` is a closure because a store may do its work before its future is polled.
-    fn through<'a, T: Send + Unpin + 'a>(
+    fn inject<'a, T: Send + Unpin + 'a>(
         &self,
         verb: StoreVerb,
         call: impl FnOnce() -> StoreFuture<'a, T> + Send + 'a,
@@ -120,10 +120,10 @@ impl<S> FaultyStore<S> {
         StoreFuture::new(async move {
             if strike.after_effect {
                 let answer = call().await;
-                strike.kind.befall().await?;
+                strike.kind.apply().await?;
                 answer
             } else {
-                strike.kind.befall().await?;
+                strike.kind.apply().await?;
                 call().await
             }
         })
@@ -132,27 +132,27 @@ impl<S> FaultyStore<S> {
 
 impl<S: Store> Store for FaultyStore<S> {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
-        self.through(StoreVerb::Issue, || self.inner.issue(key, issue))
+        self.inject(StoreVerb::Issue, || self.inner.issue(key, issue))
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
-        self.through(StoreVerb::Claim, || self.inner.claim(key, claim))
+        self.inject(StoreVerb::Claim, || self.inner.claim(key, claim))
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
-        self.through(StoreVerb::Renew, || self.inner.renew(key, claim))
+        self.inject(StoreVerb::Renew, || self.inner.renew(key, claim))
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        self.through(StoreVerb::Settle, || self.inner.settle(key, settlement))
+        self.inject(StoreVerb::Settle, || self.inner.settle(key, settlement))
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        self.through(StoreVerb::Release, || self.inner.release(key, release))
+        self.inject(StoreVerb::Release, || self.inner.release(key, release))
     }
 
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {
-        self.through(StoreVerb::Changed, move || self.inner.changed(key, holder, within))
+        self.inject(StoreVerb::Changed, move || self.inner.changed(key, holder, within))
     }
 }
 

@@ -29,13 +29,13 @@ use crate::value::{Binding, Digest, SecretTooShort, hex};
 /// ```
 #[derive(Clone)]
 pub struct SigningKeys {
-    signing: Key,
-    accepted: Vec<Key>,
+    signing: SigningKey,
+    accepted: Vec<SigningKey>,
 }
 
 /// A secret and its name.
 #[derive(Clone)]
-struct Key {
+struct SigningKey {
     id: [u8; ID],
     mac: Arc<Hmac<Sha256>>,
 }
@@ -65,7 +65,7 @@ impl SigningKeys {
     ///
     /// Returns an error if the secret is shorter than 32 bytes, the length of the hash (RFC 2104, section 3).
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
-        Ok(Self { signing: Key::new(secret.as_ref())?, accepted: Vec::new() })
+        Ok(Self { signing: SigningKey::new(secret.as_ref())?, accepted: Vec::new() })
     }
 
     /// Accepts tokens that are signed with this secret as well.
@@ -74,7 +74,7 @@ impl SigningKeys {
     ///
     /// Returns an error if the secret is shorter than 32 bytes.
     pub fn accept(mut self, secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
-        self.accepted.push(Key::new(secret.as_ref())?);
+        self.accepted.push(SigningKey::new(secret.as_ref())?);
         Ok(self)
     }
 
@@ -104,7 +104,7 @@ impl SigningKeys {
     }
 }
 
-impl Key {
+impl SigningKey {
     fn new(secret: &[u8]) -> Result<Self, SecretTooShort> {
         if secret.len() < MAC {
             return Err(SecretTooShort { length: secret.len() });

@@ -41,10 +41,10 @@ const SHORTEST: usize = 32;
 /// # layer([7; 32]).unwrap();
 /// ```
 #[derive(Clone)]
-pub struct Secret(Arc<[Key]>);
+pub struct Secret(Arc<[SecretKey]>);
 
 /// A secret, ready for use, and its number.
-struct Key {
+struct SecretKey {
     number: SecretNumber,
     mac: Hmac<Sha256>,
 }
@@ -62,7 +62,7 @@ impl Secret {
     ///
     /// Returns an error if the secret is shorter than 32 bytes.
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
-        Ok(Self(Arc::from([Key::new(secret.as_ref())?])))
+        Ok(Self(Arc::from([SecretKey::new(secret.as_ref())?])))
     }
 
     /// Accepts records that were made with this secret as well.
@@ -71,7 +71,7 @@ impl Secret {
     ///
     /// Returns an error if the secret is shorter than 32 bytes.
     pub fn accept(self, secret: impl AsRef<[u8]>) -> Result<Self, SecretTooShort> {
-        let other = Key::new(secret.as_ref())?;
+        let other = SecretKey::new(secret.as_ref())?;
         Ok(Self(self.0.iter().cloned().chain([other]).collect()))
     }
 
@@ -105,12 +105,12 @@ impl Secret {
         Some(mac.finalize().into_bytes().into())
     }
 
-    fn key(&self, number: SecretNumber) -> Option<&Key> {
+    fn key(&self, number: SecretNumber) -> Option<&SecretKey> {
         self.0.iter().find(|key| key.number == number)
     }
 }
 
-impl Key {
+impl SecretKey {
     fn new(secret: &[u8]) -> Result<Self, SecretTooShort> {
         if secret.len() < SHORTEST {
             return Err(SecretTooShort { length: secret.len() });
@@ -146,7 +146,7 @@ impl Key {
     }
 }
 
-impl Clone for Key {
+impl Clone for SecretKey {
     fn clone(&self) -> Self {
         Self { number: self.number, mac: self.mac.clone() }
     }

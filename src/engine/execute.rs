@@ -8,7 +8,10 @@ use std::{future::Future, panic::resume_unwind, pin::pin, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Admission, Ask, CatchUnwind, Ending, Engine, How, Party, Run, RunContext, Stage, Work, bounded::bounded};
+use super::{
+    Admission, Ask, CatchUnwind, EndRequest, Engine, FinishOutcome, Party, Run, RunContext, Stage, Work,
+    bounded::bounded,
+};
 use crate::{
     store::{FailedAttempt, Granted},
     value::{Claim, Event, Mismatch, Payload, Record, RecordKey, Refusal, Retain, RunSettings, State, StoreVerb},
@@ -76,7 +79,7 @@ impl<T> From<NoOutcome> for ExecutionOutcome<T> {
 }
 
 /// What is recorded of an execution that ran.
-pub(crate) enum Fate {
+pub(crate) enum Completion {
     /// It is settled, with a payload or as a tombstone.
     Settle(Option<Bytes>),
     /// It is settled as failed for good. What it did in a transaction is rolled back.
@@ -106,30 +109,30 @@ impl Engine {
     /// # Panics
     ///
     /// Panics if `job` panics, after the claim has been ended.
-    pub(crate) async fn perform<T, F>(
+    pub(crate) async fn execute<T, F>(
         &self,
         work: &Work,
-        errand: Execution<'_>,
+        execution: Execution<'_>,
         job: impl FnOnce(RunContext) -> F,
     ) -> ExecutionOutcome<T>
     where
-        F: Future<Output = (T, Fate)>,
+        F: Future<Output = (T, Completion)>,
     {
         let stage = if self.cancel_on_disconnect { Stage::Attached } else { Stage::Claimed };
         // The address of its engine identifies a layer.
-        let party = errand.key.scope().map_or(Party::Layer(std::ptr::from_ref(self).addr()), |_| Party::Scope);
+        let party = execution.key.scope().map_or(Party::Layer(std::ptr::from_ref(self).addr()), |_| Party::Scope);
         let ask = Ask {
             work,
-            key: errand.key,
-            claim: errand.claim,
+            key: execution.key,
+            claim: execution.claim,
             stage,
             party: &party,
-            patience: errand.policy.wait,
+            patience: execution.policy.wait,
             body: 0,
         };
         match self.admit(ask).await {
             Admission::Refused(refusal) => NoOutcome::NotNow(refusal).into(),
-            Admission::Run(run) => run.perform(&errand, job).await,
+            Admission::Run(run) => run.execute(&execution, job).await,
             Admission::Settled(payload, _) => ExecutionOutcome::Settled(payload),
             Admission::Running(left) => NoOutcome::Running(left).into(),
             Admission::Mismatch(mismatch) => NoOutcome::Mismatch(mismatch).into(),
@@ -142,11 +145,11 @@ impl Engine {
 
     /// Records an attempt whose transaction was rolled back, in one statement of its own. If the store fails, the
     /// attempt does not count.
-    async fn record_failure(&self, errand: &Execution<'_>, failed: FailedAttempt) {
+    async fn record_failure(&self, execution: &Execution<'_>, failed: FailedAttempt) {
         let Some(store) = &self.transactions else { return };
-        let (key, settles) = (errand.key, failed.payload.is_some());
+        let (key, settles) = (execution.key, failed.payload.is_some());
         let verb = if settles { StoreVerb::Settle } else { StoreVerb::Release };
-        match bounded(store.record_failure(key, errand.claim, &failed), self.store_timeout).await {
+        match bounded(store.record_failure(key, execution.claim, &failed), self.store_timeout).await {
             Ok(()) if settles => self.report(&Event::Settled { key, tombstone: false }),
             Ok(()) => {}
             Err(error) => {
@@ -158,55 +161,61 @@ impl Engine {
 }
 
 impl Run<'_> {
-    async fn perform<T, F>(mut self, errand: &Execution<'_>, job: impl FnOnce(RunContext) -> F) -> ExecutionOutcome<T>
+    async fn execute<T, F>(
+        mut self,
+        execution: &Execution<'_>,
+        job: impl FnOnce(RunContext) -> F,
+    ) -> ExecutionOutcome<T>
     where
-        F: Future<Output = (T, Fate)>,
+        F: Future<Output = (T, Completion)>,
     {
-        let (policy, work, engine, granted) = (errand.policy, self.work, self.engine, self.granted);
+        let (policy, work, engine, granted) = (execution.policy, self.work, self.engine, self.granted);
         let started = self.started();
         // Inside the future, so that what panics before it is polled is caught as well.
         let job = async move { job(started).await };
-        let (outcome, fate) = match self.hold(pin!(CatchUnwind::new(job))).await {
-            Ok((outcome, fate)) => (Ok(outcome), fate),
+        let (outcome, completion) = match self.hold(pin!(CatchUnwind::new(job))).await {
+            Ok((outcome, completion)) => (Ok(outcome), completion),
             // Without its caller the work has lost its task-locals, which may be why it panicked.
             Err(panic) if work.is_detached() && !policy.keeps_panics() => resume_unwind(panic),
-            Err(panic) if policy.keeps_panics() => (Err(panic), Fate::Fail),
-            Err(panic) => (Err(panic), Fate::Release(policy.retention)),
+            Err(panic) if policy.keeps_panics() => (Err(panic), Completion::Fail),
+            Err(panic) => (Err(panic), Completion::Release(policy.retention)),
         };
-        let (how, failed) = self.end_of(errand, fate);
+        let (how, failed) = self.end_request(execution, completion);
         let ending = self.finish(how).await;
         let failed = match &ending {
-            Ending::RolledBack => errand.rolled_back(granted),
-            Ending::Recorded | Ending::Unrecorded | Ending::Lost(_) | Ending::Unknown => failed,
+            FinishOutcome::RolledBack => execution.rolled_back(granted),
+            FinishOutcome::Recorded | FinishOutcome::Unrecorded | FinishOutcome::Lost(_) | FinishOutcome::Unknown => {
+                failed
+            }
         };
         if let Some(failed) = failed {
-            engine.record_failure(errand, failed).await;
+            engine.record_failure(execution, failed).await;
         }
         match (outcome, ending) {
             (Err(panic), _) => resume_unwind(panic),
-            (Ok(outcome), Ending::Recorded | Ending::Unrecorded) => ExecutionOutcome::Ran(outcome),
-            (Ok(_), Ending::Lost(record)) => errand.late(record),
-            (Ok(_), Ending::RolledBack) => NoOutcome::RolledBack { attempt: granted.attempt }.into(),
-            (Ok(_), Ending::Unknown) => NoOutcome::CommitUnknown.into(),
+            (Ok(outcome), FinishOutcome::Recorded | FinishOutcome::Unrecorded) => ExecutionOutcome::Ran(outcome),
+            (Ok(_), FinishOutcome::Lost(record)) => execution.late(record),
+            (Ok(_), FinishOutcome::RolledBack) => NoOutcome::RolledBack { attempt: granted.attempt }.into(),
+            (Ok(_), FinishOutcome::Unknown) => NoOutcome::CommitUnknown.into(),
         }
     }
 
     /// How the run ends, and what is to be recorded once its transaction is rolled back.
-    fn end_of(&self, errand: &Execution<'_>, fate: Fate) -> (How, Option<FailedAttempt>) {
+    fn end_request(&self, execution: &Execution<'_>, completion: Completion) -> (EndRequest, Option<FailedAttempt>) {
         let retention = match self.work.wishes().retain {
             Some(Retain::For(retention)) => retention,
-            _ => errand.policy.retention,
+            _ => execution.policy.retention,
         };
         let (granted, transactional) = (self.granted, self.transaction.is_some());
         let failed = Payload::failed().into_bytes();
-        match fate {
-            Fate::Settle(payload) => (self.settlement(payload, retention), None),
-            Fate::Fail if transactional => {
+        match completion {
+            Completion::Settle(payload) => (self.settlement(payload, retention), None),
+            Completion::Fail if transactional => {
                 (self.release(retention), Some(FailedAttempt::new(granted, failed, retention)))
             }
-            Fate::Fail => (self.settlement(failed, retention), None),
-            Fate::Release(keep) => {
-                let counts = transactional && errand.counts.is_some();
+            Completion::Fail => (self.settlement(failed, retention), None),
+            Completion::Release(keep) => {
+                let counts = transactional && execution.counts.is_some();
                 (self.release(keep), counts.then(|| FailedAttempt::new(granted, None, keep)))
             }
         }

@@ -6,7 +6,7 @@
 
 use tokio::time::Instant;
 
-use super::{Admission, Ask, Ending, Engine, Run, bounded::bounded, finish::How, waiting::Waiter};
+use super::{Admission, Ask, Engine, FinishOutcome, Run, bounded::bounded, finish::EndRequest, waiting::Waiter};
 use crate::{
     store::{Claimed, Committed, Entered, Granted, Transaction, TransactionSlot, TransactionalStore},
     value::{Claimant, Event, Secret, StoreError, StoreVerb},
@@ -87,37 +87,37 @@ impl Run<'_> {
     }
 
     /// Commits the transaction with the record in it, or rolls it back.
-    pub(super) async fn end(self, transaction: Box<dyn Transaction>, how: How) -> Ending {
+    pub(super) async fn end(self, transaction: Box<dyn Transaction>, how: EndRequest) -> FinishOutcome {
         let (engine, key, verb) = (self.engine, self.key, how.verb());
         let failed = |error: &StoreError| {
             engine.report(&Event::StoreFailed { key, verb, error, retried: false });
             engine.report(&Event::NotRecorded { key, verb });
         };
         match how {
-            How::Settle(settlement) => {
+            EndRequest::Settle(settlement) => {
                 let tombstone = settlement.payload.is_none();
                 match bounded(transaction.commit(settlement), engine.store_timeout).await {
                     Ok(Committed::Done) => {
                         engine.report(&Event::Settled { key, tombstone });
-                        Ending::Recorded
+                        FinishOutcome::Recorded
                     }
                     Ok(Committed::RolledBack(error)) => {
                         failed(&error);
-                        Ending::RolledBack
+                        FinishOutcome::RolledBack
                     }
                     Err(error) => {
                         failed(&error);
-                        Ending::Unknown
+                        FinishOutcome::Unknown
                     }
                 }
             }
-            How::Release(_) => {
+            EndRequest::Release(_) => {
                 // Whatever the database says: a transaction that is not committed ends with its connection.
                 match bounded(transaction.roll_back(), engine.store_timeout).await {
                     Ok(()) => engine.report(&Event::Released { key }),
                     Err(error) => failed(&error),
                 }
-                Ending::Recorded
+                FinishOutcome::Recorded
             }
         }
     }

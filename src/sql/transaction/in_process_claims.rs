@@ -12,7 +12,7 @@ use std::{
 use sqlx::Database;
 
 use crate::{
-    sql::store::Shared,
+    sql::store::SqlShared,
     store::Granted,
     value::{Claim, Head, State, millis},
 };
@@ -22,41 +22,41 @@ use crate::{
 /// Other transactions cannot see them in the table. They are checked first, so that a duplicate does not need a
 /// connection of the pool, which may be empty because of the very work that it repeats.
 #[derive(Default)]
-pub(in crate::sql) struct Running(Mutex<HashMap<Vec<u8>, Runner>>);
+pub(in crate::sql) struct InProcessClaims(Mutex<HashMap<Vec<u8>, ClaimEntry>>);
 
 /// The claim that is running under a key.
 #[derive(Clone, Copy)]
-pub(in crate::sql) struct Runner {
+pub(in crate::sql) struct ClaimEntry {
     pub(super) head: Head<'static>,
     /// Whether it is written. Until then it may find that another claim is written.
     pub(super) written: bool,
 }
 
-impl Running {
+impl InProcessClaims {
     /// Returns the claim that runs under a key.
-    pub(in crate::sql) fn get(&self, id: &[u8]) -> Option<Runner> {
+    pub(in crate::sql) fn get(&self, id: &[u8]) -> Option<ClaimEntry> {
         self.lock().get(id).copied()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Runner>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, ClaimEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A key's place among the running claims, given up when it is dropped.
-pub(in crate::sql) struct Place<D: Database> {
-    shared: Arc<Shared<D>>,
+pub(in crate::sql) struct RunningClaim<D: Database> {
+    shared: Arc<SqlShared<D>>,
     id: Vec<u8>,
 }
 
-impl<D: Database> Place<D> {
+impl<D: Database> RunningClaim<D> {
     /// Takes the place, or returns who has it.
     pub(in crate::sql) fn take(
-        shared: &Arc<Shared<D>>,
+        shared: &Arc<SqlShared<D>>,
         id: &[u8],
         claim: &Claim,
         granted: Granted,
-    ) -> Result<Self, Box<Runner>> {
+    ) -> Result<Self, Box<ClaimEntry>> {
         let mut running = shared.running.lock();
         if let Some(runner) = running.get(id) {
             return Err(Box::new(*runner));
@@ -70,7 +70,7 @@ impl<D: Database> Place<D> {
             lease_ends: millis(claim.lease).max(1),
             ..Head::new(State::Running, claim.claimant, granted.attempt)
         };
-        running.insert(id.to_vec(), Runner { head, written: false });
+        running.insert(id.to_vec(), ClaimEntry { head, written: false });
         Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
     }
 
@@ -82,12 +82,12 @@ impl<D: Database> Place<D> {
     }
 }
 
-impl<D: Database> Drop for Place<D> {
+impl<D: Database> Drop for RunningClaim<D> {
     fn drop(&mut self) {
         let runner = self.shared.running.lock().remove(&self.id);
         // One that only asked, and was refused, has ended nothing: those who wait would all ask, and wake one another.
         if runner.is_some_and(|runner| runner.written) {
-            self.shared.room.wake(&self.id);
+            self.shared.waiters.wake(&self.id);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reading a row.
 //!
 //! The columns are those of `RECORD` in `statement.rs`, in this order. A row of a later version, and one that this
-//! crate cannot have written, are values of their own (`Newer`, `Torn`), so that no caller takes them for a free key.
+//! crate cannot have written, are values of their own (`Newer`, `Corrupt`), so that no caller takes them for a free key.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +20,7 @@ const NOTE: usize = 21;
 pub(in crate::sql) const ID: usize = NOTE + 1;
 
 /// A record as it was read.
-pub(in crate::sql) struct Stored {
+pub(in crate::sql) struct FetchedRecord {
     /// The database's clock at the time of the read; not before the record's last change.
     pub(in crate::sql) now: i64,
     pub(in crate::sql) lease_ends: i64,
@@ -29,16 +29,16 @@ pub(in crate::sql) struct Stored {
 }
 
 /// The meaning of a row.
-pub(in crate::sql) enum Row {
+pub(in crate::sql) enum RecordRow {
     /// There was no record, and the claim's has been inserted.
     Fresh,
-    Record(Box<Stored>),
+    Record(Box<FetchedRecord>),
     /// A record of a later version of this crate.
     Newer,
-    Torn,
+    Corrupt,
 }
 
-impl Row {
+impl RecordRow {
     /// Reads the columns of [`RECORD`](crate::sql::statement), and the note after them.
     pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
         let Some(state) = D::text(row, 1)? else { return Ok(Self::Fresh) };
@@ -54,7 +54,7 @@ impl Row {
             D::bytes(row, 4)?.and_then(|bytes| fingerprint_of(&bytes)),
             caller(17)?.unwrap_or(Ok(Caller::NONE)).unwrap_or(Caller::NONE),
         ) else {
-            return Ok(Self::Torn);
+            return Ok(Self::Corrupt);
         };
         let (changed, lease_ends, expires) = (int(9)?, int(10)?, int(11)?);
         // A statement may have read the clock before it saw a change that was made a moment later.
@@ -85,11 +85,11 @@ impl Row {
             trace: D::bytes(row, 20)?.and_then(|bytes| bytes.try_into().ok()).map(TraceContext::from_bytes),
             ..Record::new(state, claimant, attempt)
         };
-        Ok(Self::Record(Box::new(Stored { now, lease_ends, expires, record })))
+        Ok(Self::Record(Box::new(FetchedRecord { now, lease_ends, expires, record })))
     }
 }
 
-impl Stored {
+impl FetchedRecord {
     /// Returns whether it has not expired.
     pub(in crate::sql) fn is_there(&self) -> bool {
         self.expires > self.now

@@ -12,7 +12,7 @@ use crate::{
 
 impl<D: Driver> Store for SqlStore<D> {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
-        StoreFuture::new(self.put_issued(key, issue))
+        StoreFuture::new(self.issue_record(key, issue))
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
@@ -20,15 +20,15 @@ impl<D: Driver> Store for SqlStore<D> {
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
-        StoreFuture::new(self.prolong(key, claim))
+        StoreFuture::new(self.renew_claim(key, claim))
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_settled(key, Behalf::Own, settlement))
+        StoreFuture::new(self.settle_record(key, Behalf::Own, settlement))
     }
 
     fn release<'a>(&'a self, key: &'a RecordKey, release: &'a Release) -> StoreFuture<'a, Finished> {
-        StoreFuture::new(self.end_released(key, Behalf::Own, release))
+        StoreFuture::new(self.release_record(key, Behalf::Own, release))
     }
 
     fn changed<'a>(&'a self, key: &'a RecordKey, holder: Claimant, within: Duration) -> StoreFuture<'a, ()> {

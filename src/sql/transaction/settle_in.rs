@@ -4,10 +4,10 @@ use crate::{
     sql::{
         SqlStore,
         driver::{Driver, Value},
-        error::CommandError,
+        error::StatementError,
         store::{
+            record_row::RecordRow,
             retry::read,
-            stored::Row,
             values::{bytes, time},
         },
     },
@@ -61,13 +61,13 @@ impl<D: Driver> SqlStore<D> {
         let what = [Value::Bytes(settlement.payload.as_deref()), time(settlement.retention)];
         let values = [&what[..], &[bytes(&id), bytes(&claimant)]].concat();
         let statements = &self.shared.statements;
-        let failed = |error| CommandError::Failed(error).into_error::<D>(false);
+        let failed = |error| StatementError::Failed(error).into_error::<D>(false);
         if D::ask(connection, &statements.settle, &values).await.map_err(failed)?.count > 0 {
             return Ok(Finished::Done);
         }
         let found = D::ask(connection, &statements.inspect, &[bytes(&id)]).await.map_err(failed)?;
         let record = match found.rows.first().map(read::<D>).transpose()? {
-            Some(Row::Record(stored)) if stored.is_there() => Some(stored.into_record()),
+            Some(RecordRow::Record(stored)) if stored.is_there() => Some(stored.into_record()),
             _ => None,
         };
         Ok(match record {
