@@ -23,7 +23,7 @@ use std::{
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE},
+    header::{CACHE_CONTROL, CONTENT_LENGTH},
     request,
     response::Parts,
 };
@@ -33,6 +33,7 @@ use super::{
     ClaimRequest, Exchange, MARKER, Scoping,
     record::{HeaderPolicy, codec},
     respond::Times,
+    response_kind::{has_failed, is_event_stream, is_of_unknown_length, is_partial},
 };
 use crate::{
     body::{CollectError, Collected, Excess, Patience, ResponseBody, collect},
@@ -279,27 +280,4 @@ impl Exchange {
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)
     }
-}
-
-/// Returns whether the answer is a `text/event-stream`, with or without parameters.
-pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    const EVENT_STREAM: &[u8] = b"text/event-stream";
-    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes().trim_ascii_start());
-    let Some((media_type, rest)) = content_type.split_at_checked(EVENT_STREAM.len()) else { return false };
-    media_type.eq_ignore_ascii_case(EVENT_STREAM) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
-}
-
-/// Whether neither the head nor the body says how long the answer is.
-fn is_of_unknown_length(parts: &Parts, body: &impl Body) -> bool {
-    body.size_hint().exact().is_none() && !parts.headers.contains_key(CONTENT_LENGTH)
-}
-
-/// Returns whether the status is an error.
-pub(super) fn has_failed(status: StatusCode) -> bool {
-    status.is_client_error() || status.is_server_error()
-}
-
-/// An upgrade, or a part of an answer: neither can be replayed.
-pub(super) fn is_partial(status: StatusCode) -> bool {
-    matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::PARTIAL_CONTENT)
 }

@@ -8,7 +8,8 @@ use http::{Method, StatusCode, request, response::Parts};
 
 use super::{
     Exchange, Scoping,
-    answer::{RecordAction, is_event_stream, is_partial},
+    answer::RecordAction,
+    response_kind::{is_event_stream, is_partial},
     respond::Advice,
 };
 use crate::{

@@ -58,6 +58,7 @@ mod inspect;
 mod prefix;
 mod record;
 mod respond;
+mod response_kind;
 mod run;
 mod service;
 mod settings;

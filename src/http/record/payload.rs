@@ -6,7 +6,7 @@ use http::Response;
 use super::{codec, headers::HeaderPolicy};
 use crate::{
     body::Collected,
-    http::{answer::is_partial, respond::Times},
+    http::{response_kind::is_partial, respond::Times},
     value::Payload,
 };
 

@@ -10,7 +10,8 @@ use super::codec;
 use crate::{
     http::{
         Exchange,
-        answer::{RecordAction, has_failed},
+        answer::RecordAction,
+        response_kind::has_failed,
         respond::Times,
     },
     problem,
