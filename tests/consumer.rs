@@ -11,10 +11,12 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{
-    BackgroundTasks, ConsumerLayer, Fingerprint, KeyError, MemoryStore, Mismatch, Operation, Payload, RecordKey,
-    Refusal, RunPolicy, StoreErrorKind, StoreVerb,
+    BackgroundTasks, ConsumerLayer, MemoryStore, Operation, Refusal, RunPolicy,
     consumer::{Action, Consumed},
-    store::{Claimant, Settlement, State, StoreAdmin},
+    fingerprint::Fingerprint,
+    key::KeyError,
+    reconcile::Payload,
+    store::{Claimant, Mismatch, RecordKey, Settlement, State, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::{Faults, FaultyStore},
 };
 

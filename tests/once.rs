@@ -13,10 +13,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, Fingerprint, KeyError, MemoryStore, Once, Operation, Payload, RecordKey, Refusal,
-    RunPolicy, StoreErrorKind, StoreVerb,
+    AfterCrash, BackgroundTasks, MemoryStore, Once, Operation, Refusal, RunPolicy,
+    fingerprint::Fingerprint,
+    key::KeyError,
+    reconcile::Payload,
     run::RunError,
-    store::{Claimant, Settlement, State, StoreAdmin},
+    store::{Claimant, RecordKey, Settlement, State, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::FaultyStore,
 };
 

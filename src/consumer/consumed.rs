@@ -54,7 +54,7 @@ pub enum Consumed<T, E> {
         /// The service's error; `None` if it was returned to an earlier delivery.
         error: Option<E>,
     },
-    /// The message was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and was not handled.
+    /// The message was tried as often as [`attempts`](crate::ConsumerLayer::attempts) allows, and was not handled.
     Exhausted {
         /// The service's error at the last try; `None` if that try never returned, or was rolled back.
         error: Option<E>,

@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The retention of a record that is to be forgotten: the shortest time that a store supports.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// A service that handles each message once. Created by [`ConsumerLayer`](super::ConsumerLayer).
+/// A service that handles each message once. Created by [`ConsumerLayer`](crate::ConsumerLayer).
 ///
 /// The outcome of a message is a [`Consumed`], also if the inner service returns an error. This service itself fails
 /// only if the inner service cannot become ready.

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::Preset;
 use super::callback::{TEXT, callback, reply};
-use crate::{Preset, key};
+use crate::key;
 
 /// Longer than the 30 days for which Adyen keeps sending.
 const RETENTION: Duration = Duration::from_secs(32 * 24 * 60 * 60);

@@ -1,13 +1,11 @@
 use http::StatusCode;
 
+use super::Preset;
 use super::{
     callback::{TEXT, callback, reply},
     word::{by_word, unless},
 };
-use crate::{
-    Preset,
-    key::{self, KeyExtractor},
-};
+use crate::key::{self, KeyExtractor};
 
 /// Creates the preset for Alipay's asynchronous notifications, by notification. The key is the form field `notify_id`.
 ///

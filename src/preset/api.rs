@@ -4,7 +4,8 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 
-use crate::{Keep, Policy, Preset, Refusal, RefusedRequest, key};
+use super::Preset;
+use crate::{Keep, Policy, Refusal, key, service::RefusedRequest};
 
 /// Creates the preset for an API of your own that follows Stripe's convention, so that Stripe's SDKs and similar ones
 /// can be its clients. The key is `Idempotency-Key`, up to 255 bytes. The answers of requests that ran are kept for 24

@@ -5,10 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 
+use super::Preset;
 use crate::{
-    Fingerprint, IdempotencyLayer, Keep, OnDuplicate, Preset, Reply, WhileRunning,
-    fingerprint::{self, FingerprintExtractor},
+    IdempotencyLayer, Keep, OnDuplicate, WhileRunning,
+    fingerprint::{self, Fingerprint, FingerprintExtractor},
     key::KeyExtractor,
+    policy::Reply,
 };
 
 /// Longer than most senders keep sending.

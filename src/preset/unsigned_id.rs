@@ -1,7 +1,8 @@
 //! Senders whose signature covers the body, but not the identifier in the head.
 
+use super::Preset;
 use super::callback::{bytes_of_the_body, webhook};
-use crate::{IdempotencyLayer, Preset, key, scope};
+use crate::{IdempotencyLayer, key, scope};
 
 const MIB: usize = 1024 * 1024;
 

@@ -1,10 +1,11 @@
 use http::StatusCode;
 
+use super::Preset;
 use super::{
     callback::{JSON, XML, callback, reply},
     word::{by_word, unless},
 };
-use crate::{Preset, key, scope};
+use crate::{key, scope};
 
 /// Creates the preset for WeChat Pay v2's notifications. The key is the XML element `out_trade_no`, within the merchant
 /// `mch_id`.

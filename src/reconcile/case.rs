@@ -5,9 +5,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{Abandoned, Resolution, reconciler::Worker};
 use crate::{
-    RecordKey,
     engine::{CatchUnwind, Execution, ExecutionOutcome, Fate, NoOutcome, Work},
-    store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreFuture},
+    store::{Claim, Claimant, Entry, Finished, RecordKey, Release, Settlement, StoreFuture},
     value::{Digest, RunSettings, hex},
 };
 

@@ -19,9 +19,9 @@ use super::{
     case::{Ended, claim_key, is_own},
 };
 use crate::{
-    RecordKey, RunPolicy, Secret, StoreError, StoreErrorKind,
+    RunPolicy, Secret, StoreError,
     engine::Engine,
-    store::{Filter, Record, StoreAdmin},
+    store::{Filter, Record, RecordKey, StoreAdmin, StoreErrorKind},
     value::{Resolved, nonzero},
 };
 
@@ -41,7 +41,7 @@ const UNTOLD: Duration = Duration::from_secs(5 * 60);
 /// # use bytes::Bytes;
 /// # use http::Response;
 /// # async fn payment_of(order: &str) -> Result<Option<String>, String> { Ok(Some(format!("payment of {order}"))) }
-/// use tower_idempotency::{MemoryStore, Payload, Reconciler, reconcile::Resolution};
+/// use tower_idempotency::{MemoryStore, Reconciler, reconcile::{Payload, Resolution}};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), tower_idempotency::StoreError> {

@@ -12,17 +12,18 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    Reconciler, SweepReport, Unsent, UnsentResolution,
+    SweepReport, Unsent, UnsentResolution,
     case::{Ended, case_of_message},
     reconciler::{Worker, one_ends},
 };
 use crate::{
-    RecordKey, StoreError, StoreErrorKind,
+    Reconciler, StoreError,
     engine::CatchUnwind,
     sql::{
         SqlDatabase,
         outbox::{Outbox, StagedMessage},
     },
+    store::{RecordKey, StoreErrorKind},
 };
 
 /// How many messages of an outbox a sweep asks about. Messages that are left come first the next time too.

@@ -51,7 +51,7 @@ impl<D: Driver> SqlStore<D> {
     /// by its own claim and leaves it so.
     ///
     /// ```
-    /// use tower_idempotency::{Operation, Payload, PostgresStore, sql::{SqlStatement, SqlValue}};
+    /// use tower_idempotency::{Operation, PostgresStore, reconcile::Payload, sql::{SqlStatement, SqlValue}};
     ///
     /// fn last_step(store: &PostgresStore, operation: &Operation, payload: Payload) -> SqlStatement {
     ///     store.settle_statement(operation.record_key(), &operation.settlement(payload))

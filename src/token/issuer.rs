@@ -21,7 +21,7 @@ use crate::value::{KeyError, Refusal, StoreErrorKind};
 ///
 /// ```
 /// use axum::{Router, response::Html, routing::get};
-/// use tower_idempotency::{IssueError, MemoryStore, TokenIssuer, Tokens};
+/// use tower_idempotency::{MemoryStore, Tokens, token::{IssueError, TokenIssuer}};
 ///
 /// async fn page(tokens: TokenIssuer) -> Result<Html<String>, IssueError> {
 ///     let token = tokens.issue().await?;

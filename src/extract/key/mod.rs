@@ -28,11 +28,12 @@ use super::{
     body::{pairs, structured},
     credential,
 };
-use crate::value::{KeyError, check_key};
+use crate::value::check_key;
 
 #[cfg(feature = "axum")]
 pub use self::parameters::PathParameters;
 pub use super::into::IntoKeyExtractor;
+pub use crate::value::KeyError;
 
 /// An extractor of a request's key. Created by the functions of this module.
 #[derive(Clone)]
@@ -114,7 +115,7 @@ pub fn path(parameters: impl PathParameters) -> KeyExtractor {
 /// The rules for keys apply to it too: 1 to 255 bytes, no control characters.
 ///
 /// ```
-/// use tower_idempotency::{KeyError, key};
+/// use tower_idempotency::key::{KeyError, self};
 ///
 /// let last_segment = key::from_fn(|parts| match parts.uri.path().rsplit('/').next() {
 ///     Some("") | None => Err(KeyError::malformed("the path ends without an order number")),

@@ -6,7 +6,7 @@ use crate::layer::IdempotencyLayer;
 /// with the crate.
 ///
 /// ```
-/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, Preset, key};
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key, preset::Preset};
 ///
 /// // The house's own convention.
 /// fn ours() -> Preset {

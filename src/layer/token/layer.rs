@@ -38,7 +38,7 @@ use crate::{
 /// An answer of 401, 407 or 429 undoes the attempt: the token is valid as if it had not been sent.
 ///
 /// Requests of other [methods](Self::methods) reach the inner service untouched. A handler behind the layer can issue
-/// tokens with the [`TokenIssuer`](crate::TokenIssuer) for a request of any method.
+/// tokens with the [`TokenIssuer`](crate::token::TokenIssuer) for a request of any method.
 ///
 /// This layer has the settings of an [`IdempotencyLayer`](crate::IdempotencyLayer), except those that the token itself
 /// defines (key, scope, route) and those that would let a request without a valid token through (`key_optional`,

@@ -26,7 +26,7 @@ impl<D: Driver> SqlStore<D> {
     /// ```
     /// # #[cfg(feature = "axum")] {
     /// use axum::{body::Bytes, http::{Response, StatusCode}};
-    /// use tower_idempotency::{Operation, Payload, SqliteStore, store::Finished};
+    /// use tower_idempotency::{Operation, SqliteStore, reconcile::Payload, store::Finished};
     ///
     /// async fn pay(store: SqliteStore, operation: Operation) -> Result<Response<Bytes>, sqlx::Error> {
     ///     let mut transaction = store.pool().begin().await?;

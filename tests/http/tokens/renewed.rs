@@ -12,9 +12,10 @@ use futures_util::stream;
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IssueError, OnDuplicate, Refusal, StoreErrorKind, StoreVerb, TokenIssuer, TokenLayer, scope,
-    store::StoreAdmin,
+    OnDuplicate, Refusal, TokenLayer, scope,
+    store::{StoreAdmin, StoreErrorKind, StoreVerb},
     testing::{Faults, FaultyStore},
+    token::{IssueError, TokenIssuer},
 };
 
 use crate::{

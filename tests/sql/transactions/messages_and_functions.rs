@@ -5,9 +5,10 @@ use std::{convert::Infallible, panic::AssertUnwindSafe, time::Duration};
 use futures_util::FutureExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Operation, Refusal,
+    ConsumerLayer, Once, Operation, Refusal,
     consumer::{Action, Consumed},
-    run::{Once, RunError},
+    fingerprint::Fingerprint,
+    run::RunError,
 };
 
 use super::process::Process;
@@ -216,10 +217,7 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: TestDa
 
 /// An attempt that failed late, or was repeated, changes nothing of what others have recorded since.
 pub(crate) async fn a_failure_overwrites_nothing<D: TestDatabase>() {
-    use tower_idempotency::{
-        RecordKey,
-        store::{Claim, FailedAttempt, Granted, State, StoreAdmin, TransactionalStore},
-    };
+    use tower_idempotency::store::{Claim, FailedAttempt, Granted, RecordKey, State, StoreAdmin, TransactionalStore};
 
     let process = Process::<D>::start(&D::place().await).await;
     let hour = Duration::from_secs(3600);
