@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     SqlStore,
-    driver::{Driver, Value},
+    driver::{SqlDatabase, Value},
     statement::Statement,
     store::values::{Marks, bytes, time},
 };
@@ -41,7 +41,7 @@ pub enum SqlValue {
     Bytes(Option<Vec<u8>>),
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Returns the statement that settles a claim, to be executed by a driver of the application's own in a transaction
     /// of its own, as the last step before the commit.
     ///

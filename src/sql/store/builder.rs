@@ -6,7 +6,7 @@ use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 use tokio::sync::Semaphore;
 
 use crate::{
-    sql::{SqlStore, driver::Driver, error::CommandError, statement::Statements, table::Table, transaction::Running},
+    sql::{SqlStore, driver::SqlDatabase, error::CommandError, statement::Statements, table::Table, transaction::Running},
     value::{StoreError, StoreErrorKind},
 };
 
@@ -31,7 +31,7 @@ pub struct SqlStoreBuilder<D: Database> {
     driver: std::marker::PhantomData<fn() -> D>,
 }
 
-impl<D: Driver> SqlStoreBuilder<D> {
+impl<D: SqlDatabase> SqlStoreBuilder<D> {
     pub(in crate::sql) fn new() -> Self {
         Self {
             table: Table::default(),
@@ -177,7 +177,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
     }
 }
 
-impl<D: Driver> fmt::Debug for SqlStoreBuilder<D> {
+impl<D: SqlDatabase> fmt::Debug for SqlStoreBuilder<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlStoreBuilder")
             .field("database", &D::NAME)

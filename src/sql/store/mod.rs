@@ -46,7 +46,7 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{connection_cache::Held, namespace::Space, purge::Purging, recent_keys::RecentKeys, room::Room};
-use super::{driver::Driver, statement::Statements, table::Table, transaction::Running};
+use super::{driver::SqlDatabase, statement::Statements, table::Table, transaction::Running};
 
 pub use self::builder::SqlStoreBuilder;
 
@@ -120,7 +120,7 @@ pub(super) struct Shared<D: Database> {
     pub(super) writing: Option<Arc<Semaphore>>,
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Creates a store in the table `idempotency_records`, on a pool of the application's.
     ///
     /// Nothing is sent to the database yet.

@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::{CommandError, Refusal, torn},
         statement::Statement,
         store::{
@@ -43,7 +43,7 @@ const TRIES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// The result of an attempt to write the claim.
-enum Attempt<D: Driver> {
+enum Attempt<D: SqlDatabase> {
     Written(Live<D>),
     /// Another claim has the key, or the record is no longer the one that was seen.
     Refused(Option<Place<D>>),
@@ -51,7 +51,7 @@ enum Attempt<D: Driver> {
     Lost(Option<Place<D>>),
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Checks first the claims that run in this process, then the committed record, and then lets the database decide.
     ///
     /// No claim is refused because of a lock or a running claim before the committed record was read: otherwise

@@ -37,12 +37,12 @@ use crate::{
     value::{Claim, RecordKey},
 };
 
-use super::{SqlStore, driver::Driver};
+use super::{SqlStore, driver::SqlDatabase};
 
 pub(in crate::sql) use self::running::Running;
 pub use self::slot::{NoTransaction, Tx};
 
-impl<D: Driver> TransactionalStore for SqlStore<D> {
+impl<D: SqlDatabase> TransactionalStore for SqlStore<D> {
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
         StoreFuture::new(self.enter_transaction(key, claim))
     }

@@ -13,7 +13,7 @@ use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 
 use crate::{
     sql::{
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::{CommandError, Refusal},
         store::{
             Shared,
@@ -29,7 +29,7 @@ use crate::{
 use super::{running, slot::Place};
 
 /// A connection with an open transaction. If it is dropped, the connection is closed, which rolls everything back.
-pub(super) struct Live<D: Driver> {
+pub(super) struct Live<D: SqlDatabase> {
     /// `Some` until it is dropped.
     connection: Option<PoolConnection<D>>,
     shared: Arc<Shared<D>>,
@@ -48,7 +48,7 @@ pub(super) type Permits = [Option<OwnedSemaphorePermit>; 3];
 
 type Manager<D> = <D as Database>::TransactionManager;
 
-impl<D: Driver> Live<D> {
+impl<D: SqlDatabase> Live<D> {
     pub(super) fn new(
         connection: PoolConnection<D>,
         shared: Arc<Shared<D>>,
@@ -124,7 +124,7 @@ impl<D: Driver> Live<D> {
     }
 }
 
-impl<D: Driver> Drop for Live<D> {
+impl<D: SqlDatabase> Drop for Live<D> {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         let _inside = self.runtime.enter();
@@ -146,20 +146,20 @@ impl<D: Driver> Drop for Live<D> {
 
 /// Gives a connection back. A pool of the application's gets back every connection that a handler has used, and its
 /// hooks run.
-fn give_back<D: Driver>(shared: &Arc<Shared<D>>, connection: PoolConnection<D>) {
+fn give_back<D: SqlDatabase>(shared: &Arc<Shared<D>>, connection: PoolConnection<D>) {
     if shared.held.is_own() {
         shared.held.keep(&shared.pool, AtHand::new(connection));
     }
 }
 
 /// A claim that was granted in a transaction.
-pub(super) struct Open<D: Driver> {
+pub(super) struct Open<D: SqlDatabase> {
     shared: Arc<Shared<D>>,
     place: Arc<Place<D>>,
     id: Vec<u8>,
 }
 
-impl<D: Driver> Open<D> {
+impl<D: SqlDatabase> Open<D> {
     pub(super) fn new(shared: Arc<Shared<D>>, live: Live<D>, id: Vec<u8>) -> Self {
         Self { shared, place: Arc::new(Place::new(live)), id }
     }
@@ -199,20 +199,20 @@ impl<D: Driver> Open<D> {
 }
 
 /// Returns the outcome of a transaction that must not be committed.
-fn rolled_back<D: Driver>(why: &str) -> Committed {
+fn rolled_back<D: SqlDatabase>(why: &str) -> Committed {
     let error = StoreError::new(StoreErrorKind::Other, format!("{}: {why}", D::NAME));
     Committed::RolledBack(error.without_effect())
 }
 
 /// Distinguishes a transaction that the handler has broken from a failure of the database.
-fn failed<D: Driver>(error: Error) -> Result<Committed, StoreError> {
+fn failed<D: SqlDatabase>(error: Error) -> Result<Committed, StoreError> {
     let handlers = matches!(&error, Error::Database(error)
         if matches!(D::refusal(&**error), Refusal::Because(StoreErrorKind::Other, _)));
     let error = CommandError::Failed(error).into_error::<D>(false);
     if handlers { Ok(Committed::RolledBack(error)) } else { Err(error) }
 }
 
-impl<D: Driver> Transaction for Open<D> {
+impl<D: SqlDatabase> Transaction for Open<D> {
     fn slot(&self) -> TransactionSlot {
         TransactionSlot::new(Arc::clone(&self.place))
     }
@@ -229,7 +229,7 @@ impl<D: Driver> Transaction for Open<D> {
     }
 }
 
-impl<D: Driver> Drop for Open<D> {
+impl<D: SqlDatabase> Drop for Open<D> {
     fn drop(&mut self) {
         drop(self.place.end());
     }

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::{sql::driver::Driver, store::TransactionSlot};
+use crate::{sql::driver::SqlDatabase, store::TransactionSlot};
 
 use super::open::Live;
 
@@ -48,13 +48,13 @@ use super::open::Live;
 ///   `sqlx::Connection`).
 ///
 /// If it is dropped, it returns to its slot, and can be taken again.
-pub struct Tx<D: Driver> {
+pub struct Tx<D: SqlDatabase> {
     /// `Some` until it is dropped.
     live: Option<Live<D>>,
     place: Arc<Place<D>>,
 }
 
-impl<D: Driver> Tx<D> {
+impl<D: SqlDatabase> Tx<D> {
     /// Takes the transaction out of its slot.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl<D: Driver> Tx<D> {
     }
 }
 
-impl<D: Driver> Deref for Tx<D> {
+impl<D: SqlDatabase> Deref for Tx<D> {
     type Target = D::Connection;
 
     fn deref(&self) -> &D::Connection {
@@ -78,7 +78,7 @@ impl<D: Driver> Deref for Tx<D> {
     }
 }
 
-impl<D: Driver> DerefMut for Tx<D> {
+impl<D: SqlDatabase> DerefMut for Tx<D> {
     fn deref_mut(&mut self) -> &mut D::Connection {
         match &mut self.live {
             Some(live) => live.connection_mut(),
@@ -87,7 +87,7 @@ impl<D: Driver> DerefMut for Tx<D> {
     }
 }
 
-impl<D: Driver> Drop for Tx<D> {
+impl<D: SqlDatabase> Drop for Tx<D> {
     fn drop(&mut self) {
         if let Some(live) = self.live.take() {
             self.place.give_back(live);
@@ -95,7 +95,7 @@ impl<D: Driver> Drop for Tx<D> {
     }
 }
 
-impl<D: Driver> fmt::Debug for Tx<D> {
+impl<D: SqlDatabase> fmt::Debug for Tx<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tx").field("database", &D::NAME).finish_non_exhaustive()
     }
@@ -138,17 +138,17 @@ impl fmt::Display for NoTransaction {
 impl Error for NoTransaction {}
 
 /// Holds a transaction while nobody has taken it.
-pub(super) struct Place<D: Driver>(Mutex<State<D>>);
+pub(super) struct Place<D: SqlDatabase>(Mutex<State<D>>);
 
 /// Where the transaction is.
-enum State<D: Driver> {
+enum State<D: SqlDatabase> {
     /// Nobody has taken it.
     There(Live<D>),
     Taken,
     Ended,
 }
 
-impl<D: Driver> Place<D> {
+impl<D: SqlDatabase> Place<D> {
     pub(super) fn new(live: Live<D>) -> Self {
         Self(Mutex::new(State::There(live)))
     }

@@ -3,7 +3,7 @@
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::CommandError,
         store::{
             retry::read,
@@ -15,7 +15,7 @@ use crate::{
     value::{RecordKey, Settlement, State, StoreError},
 };
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Settles a claim in the caller's transaction, so that the answer is recorded if and only if the transaction is
     /// committed.
     ///
