@@ -87,7 +87,7 @@ where
             Ok(claimed) => claimed,
             Err(refusal) => {
                 engine.report(&Event::Refused { key: None, refusal: &refusal });
-                return ConsumerFuture::ready(Consumed::Rejected(refusal));
+                return ConsumerFuture::ready(Consumed::Rejected { refusal });
             }
         };
         let inner = self.ready();
@@ -207,9 +207,9 @@ impl<M> Settings<M> {
     fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
         match *why {
             NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.delay_beside(left) },
-            NoOutcome::Mismatch(mismatch) => Consumed::Mismatch(mismatch),
+            NoOutcome::Mismatch(mismatch) => Consumed::Mismatch { mismatch },
             NoOutcome::OutcomeUnknown => Consumed::OutcomeUnknown,
-            NoOutcome::NotIssued => Consumed::Rejected(why.refusal()),
+            NoOutcome::NotIssued => Consumed::Rejected { refusal: why.refusal() },
             NoOutcome::RolledBack { attempt } if self.is_last(attempt) => {
                 Consumed::Exhausted { error: None, attempts: attempt }
             }

@@ -344,10 +344,10 @@ impl ScopeExtractor {
             }
             Source::Host => host_of(parts),
             Source::Extension(find, type_name) => match find(parts) {
-                None if !self.optional => return Err(Refusal::ExtensionMissing(type_name)),
+                None if !self.optional => return Err(Refusal::ExtensionMissing { type_name }),
                 scope => scope,
             },
-            Source::Key(key) => match key.extract(parts, body).map_err(Refusal::ScopeInvalid)? {
+            Source::Key(key) => match key.extract(parts, body).map_err(Refusal::scope_invalid)? {
                 Some(scope) if key.is_credential() => Some(labelled_digest(scope.as_bytes())),
                 scope => scope.map(Cow::into_owned),
             },
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(extract(&by_header, &["ann", "bob"]), Err(Refusal::ScopeMissing));
         assert_eq!(extract(&by_header.optional(), &[]), Ok(None));
         assert_eq!(extract(&extension(|n: &u32| n + 1), &[]), Ok(Some("8".into())));
-        assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(Refusal::ExtensionMissing("u64")));
+        assert_eq!(extract(&extension(|n: &u64| *n), &[]), Err(Refusal::ExtensionMissing { type_name: "u64" }));
         assert_eq!(extract(&extension(|n: &u64| *n).optional(), &[]), Ok(None));
         for blank in ["", " ", "\t\u{a0}"] {
             assert_eq!(extract(&extension(move |_: &u32| blank), &[]), Err(Refusal::ScopeMissing));

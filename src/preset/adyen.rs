@@ -32,5 +32,5 @@ pub fn adyen() -> Preset {
         reply(StatusCode::OK, TEXT, "[accepted]"),
         reply(StatusCode::SERVICE_UNAVAILABLE, None, ""),
     );
-    Preset::new(move |layer| layer.preset(delivery).retention(RETENTION))
+    Preset::new(move |layer| layer.preset(delivery.clone()).retention(RETENTION))
 }

@@ -28,13 +28,13 @@ pub(super) fn webhook(key: KeyExtractor) -> Preset {
 /// Creates the preset for a sender that expects these answers. A redirection is not a success for any of these senders:
 /// none of them follows it.
 pub(super) fn callback(key: KeyExtractor, done: Reply, send_again: Reply) -> Preset {
-    Preset::new(|layer: IdempotencyLayer| {
+    Preset::new(move |layer: IdempotencyLayer| {
         layer
-            .key(key)
+            .key(key.clone())
             .unscoped()
             .fingerprint(fingerprint::off())
-            .on_duplicate(OnDuplicate::Respond(for_successes(done)))
-            .while_running(WhileRunning::Respond(send_again))
+            .on_duplicate(OnDuplicate::Respond(for_successes(done.clone())))
+            .while_running(WhileRunning::Respond(send_again.clone()))
             .keep(Keep::when(|answer| answer.status().is_success()))
             .retention(WEEK)
     })

@@ -32,7 +32,7 @@ pub fn wechat_pay_v2() -> Preset {
         by_word(StatusCode::OK, XML, SUCCESS, says_failure),
         reply(StatusCode::SERVICE_UNAVAILABLE, XML, FAIL),
     );
-    Preset::new(move |layer| layer.preset(order).scope(merchant).keep(unless(says_failure)))
+    Preset::new(move |layer| layer.preset(order.clone()).scope(merchant.clone()).keep(unless(says_failure)))
 }
 
 fn says_failure(body: &[u8]) -> bool {

@@ -80,7 +80,7 @@ impl TokenIssuer {
             (Ok(principal), Some(rule)) => {
                 let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
                 issued.map_err(|error| match error.kind() {
-                    StoreErrorKind::Invalid => Refusal::KeyInvalid(KeyError::malformed(
+                    StoreErrorKind::Invalid => Refusal::key_invalid(KeyError::malformed(
                         "the principal of the token is blank or has a control character in it",
                     )),
                     _ => Refusal::from(&error),

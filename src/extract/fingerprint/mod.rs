@@ -275,7 +275,7 @@ impl FingerprintExtractor {
 
 #[cfg(any(feature = "json", feature = "form"))]
 fn invalid(what: &'static str) -> Refusal {
-    Refusal::BodyInvalid(std::borrow::Cow::Borrowed(what))
+    Refusal::BodyInvalid { detail: std::borrow::Cow::Borrowed(what) }
 }
 
 impl fmt::Debug for FingerprintExtractor {

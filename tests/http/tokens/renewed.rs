@@ -183,7 +183,7 @@ pub(crate) async fn a_principal_is_a_text_that_any_store_can_keep(fixture: Fixtu
     let layer = issuer.layer("order").principal(scope::from_fn(|_| Some("a\0b".to_owned())));
     let page = |tokens: TokenIssuer| async move {
         let refused = tokens.issue().await.unwrap_err();
-        assert!(matches!(refused.refusal(), Refusal::KeyInvalid(_)), "{refused:?}");
+        assert!(matches!(refused.refusal(), Refusal::KeyInvalid { .. }), "{refused:?}");
         Err::<(), IssueError>(refused)
     };
     let app = Router::new().route("/submit", get(page).merge(post(|| async { "ordered" })).layer(layer));
