@@ -50,7 +50,9 @@ impl<M> Settings<M> {
 #[cfg(feature = "json")]
 pub(super) fn in_json<M: serde::Serialize>(message: &M) -> Result<Fingerprint, Refusal> {
     let written = fingerprint_of_value(message);
-    written.map_err(|error| Refusal::BodyInvalid { detail: format!("The message cannot be written as JSON: {error}.").into() })
+    written.map_err(|error| Refusal::BodyInvalid {
+        detail: format!("The message cannot be written as JSON: {error}.").into(),
+    })
 }
 
 // Not derived, since `M` need not be `Clone`.

@@ -1,4 +1,4 @@
-use super::{KeyExtractor, Source};
+use super::extractor::{KeyExtractor, Source};
 
 impl KeyExtractor {
     /// Returns whether the key may be a string of RFC 9651 that consists of blanks.
@@ -30,7 +30,7 @@ impl KeyExtractor {
             Source::Xml(name) => format!("the XML element `{name}`"),
             Source::All(parts) => joined(parts, " and ")?,
             Source::First(of) => joined(of, " or ")?,
-            Source::Closure(_) | Source::Content => return None,
+            Source::Closure(_) | Source::Body(_) | Source::Content => return None,
         })
     }
 }

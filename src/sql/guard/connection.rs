@@ -20,7 +20,6 @@ type Row<C> = <<C as Session>::Database as Database>::Row;
 )]
 pub trait Connection: Session {}
 
-
 /// A value that can be bound to a statement of a database: any type that `sqlx` can encode for it and that is `Clone`.
 ///
 /// It is implemented for all such types.

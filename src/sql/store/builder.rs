@@ -6,7 +6,9 @@ use sqlx::{Connection, Database, Pool, pool::PoolOptions};
 use tokio::sync::Semaphore;
 
 use crate::{
-    sql::{SqlStore, driver::SqlDatabase, error::CommandError, statement::Statements, table::Table, transaction::Running},
+    sql::{
+        SqlStore, driver::SqlDatabase, error::CommandError, statement::Statements, table::Table, transaction::Running,
+    },
     value::{StoreError, StoreErrorKind},
 };
 
