@@ -4,6 +4,8 @@
 //! handler, [`TokenIssuer`] issues them. A token is a secret: `Debug` shows none, the store has a digest, and a signed
 //! one is compared in constant time.
 
+// For maintainers, in reading order:
+//
 // - `rule`: what a layer accepts; also the one place that issues a token and derives its successor.
 // - `issuer`: the handle in a handler, and the flag that marks an answer with a token in it as `no-store`.
 // - `signer`: HMAC over purpose, principal, expiry and nonce, or nothing without the feature. `base64url`: the text of
