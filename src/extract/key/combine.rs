@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "axum")]
-use http::request::Parts;
-
-use super::{KeyError, KeyExtractor, extractor::Source};
-use crate::value::check_key;
+use super::extractor::{KeyExtractor, Source};
 
 /// Joins several parts to one key. All of them have to be there.
 ///
@@ -55,21 +51,3 @@ pub fn first(of: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
 
 pub(in crate::extract) const CONTENT_ELSEWHERE: &str =
     "`key::content()` is always there, so it can only be the whole key, or the last of `key::first(..)`";
-
-/// Appends a part, preceded by its length.
-pub(super) fn join(joined: &mut String, part: &str) -> Result<(), KeyError> {
-    check_key(part)?;
-    joined.extend([&*part.len().to_string(), ":", part, ","]);
-    Ok(())
-}
-
-#[cfg(feature = "axum")]
-pub(super) fn of_path(parts: &Parts, names: &[Box<str>]) -> Result<Option<String>, KeyError> {
-    let Some(mut values) = crate::extract::route::path_parameters(parts, names)? else { return Ok(None) };
-    if values.len() == 1 {
-        return Ok(values.pop());
-    }
-    let mut joined = String::new();
-    values.iter().try_for_each(|value| join(&mut joined, value))?;
-    Ok(Some(joined))
-}

@@ -3,9 +3,9 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use bytes::Bytes;
 use http::{HeaderName, request::Parts};
 
-use super::combine::join;
+use super::join::join;
 #[cfg(feature = "axum")]
-use super::combine::of_path;
+use super::join::of_path;
 #[cfg(feature = "json")]
 use crate::extract::json;
 use crate::{

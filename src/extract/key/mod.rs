@@ -15,6 +15,7 @@
 
 mod combine;
 mod extractor;
+mod join;
 #[cfg(feature = "axum")]
 mod parameters;
 mod place;

@@ -15,7 +15,7 @@ use crate::extract::by_extractor::by_extractor;
 /// missing.
 ///
 /// The extractor sees the head only, since the body belongs to the layer. A request that the layer does not protect (of
-/// another method, without a key if that is [optional](crate::IdempotencyLayer::optional)) does not reach the
+/// another method, without a key if that is [optional](crate::IdempotencyLayer::key_optional)) does not reach the
 /// extractor, so a handler that serves such requests too runs the extractor itself.
 ///
 /// ```
