@@ -55,12 +55,8 @@ pub(crate) const CIRCLES: &[&str] = &[
 ];
 
 /// Files of more than 300 lines.
-pub(crate) const LONG_FILES: &[&str] = &[
-    "http/begin.rs",
-    "http/run.rs",
-    "reconcile/reconciler.rs",
-    "sql/outbox/relay.rs",
-];
+pub(crate) const LONG_FILES: &[&str] =
+    &["http/begin.rs", "http/run.rs", "reconcile/reconciler.rs", "sql/outbox/relay.rs"];
 
 /// Folders of more than 15 files.
 pub(crate) const FULL_FOLDERS: &[&str] = &[];

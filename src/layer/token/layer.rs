@@ -11,12 +11,12 @@ use crate::{
         scope::IntoScopeExtractor,
     },
     http::{Exchange, Idempotency, Scoping},
-    token::{Issuer, TokenRule, Tokens},
+    token::{Issuer, TokenRule, tokens::Tokens},
     value::{OnDuplicate, Policy, check_name},
 };
 
 /// A layer that requires a token of its purpose, and accepts each token once. Created by
-/// [`Tokens::layer`](crate::token::Tokens::layer).
+/// [`Tokens::layer`](crate::Tokens::layer).
 ///
 /// | the token | answer |
 /// | --- | --- |
