@@ -22,7 +22,7 @@ use crate::{
 pub struct KeyExtractor(pub(super) Source);
 
 type KeyFn = dyn Fn(&Parts) -> Result<Option<String>, KeyError> + Send + Sync;
-type BodyFn = dyn Fn(&Parts, &Bytes) -> Result<Option<String>, KeyError> + Send + Sync;
+type KeyOfBodyFn = dyn Fn(&Parts, &Bytes) -> Result<Option<String>, KeyError> + Send + Sync;
 
 #[derive(Clone)]
 pub(super) enum Source {
@@ -34,7 +34,7 @@ pub(super) enum Source {
     #[cfg(feature = "axum")]
     Path(Arc<[Box<str>]>),
     Closure(Arc<KeyFn>),
-    Body(Arc<BodyFn>),
+    Body(Arc<KeyOfBodyFn>),
     Content,
     #[cfg(feature = "json")]
     Json(json::Pointer),

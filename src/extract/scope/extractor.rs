@@ -21,7 +21,7 @@ pub struct ScopeExtractor {
 #[derive(Clone)]
 pub(super) enum Source {
     Closure(Arc<ScopeFn>),
-    Body(Arc<BodyFn>),
+    Body(Arc<ScopeOfBodyFn>),
     Header(HeaderName),
     Cookie(Arc<str>),
     Host,
@@ -33,7 +33,7 @@ pub(super) enum Source {
 }
 
 type ScopeFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
-type BodyFn = dyn Fn(&Parts, &Bytes) -> Option<String> + Send + Sync;
+type ScopeOfBodyFn = dyn Fn(&Parts, &Bytes) -> Option<String> + Send + Sync;
 type ExtensionFn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 impl ScopeExtractor {
