@@ -22,8 +22,8 @@ use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
 use tokio::task::JoinSet;
 use tower_idempotency::{
-    RecordKey, RedisStore,
-    store::{Claim, Claimed, Finished, Settlement, Store},
+    RedisStore,
+    store::{Claim, Claimed, Finished, RecordKey, Settlement, Store},
 };
 
 use self::server::Server;

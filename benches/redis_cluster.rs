@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tower_idempotency::{
-    MemoryStore, RecordKey, RedisStore,
-    store::{CachedStore, Claim, Claimed, Settlement, Store},
+    MemoryStore, RedisStore,
+    store::{CachedStore, Claim, Claimed, RecordKey, Settlement, Store},
 };
 
 use self::{

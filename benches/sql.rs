@@ -19,8 +19,8 @@ use std::{
 
 use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, SqlStr};
 use tower_idempotency::{
-    MySqlStore, PostgresStore, RecordKey, SqliteStore,
-    store::{Claim, Claimed, Finished, Settlement, Store},
+    MySqlStore, PostgresStore, SqliteStore,
+    store::{Claim, Claimed, Finished, RecordKey, Settlement, Store},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);

@@ -14,10 +14,10 @@ use std::{
 
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    RecordKey, StoreError, StoreErrorKind,
+    StoreError,
     store::{
-        Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Issue, Issued, Page, Record, RecordSlot, Release,
-        Renewed, Settlement, Stats, Store, StoreAdmin, StoreFuture,
+        Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Issue, Issued, Page, Record, RecordKey, RecordSlot,
+        Release, Renewed, Settlement, Stats, Store, StoreAdmin, StoreErrorKind, StoreFuture,
     },
     testing::suite,
 };

@@ -74,10 +74,10 @@ pub mod refusals {}
     not(feature = "signed-tokens"),
     doc = "[clock_skew]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Tokens.html#method.clock_skew"
 )]
-#[cfg_attr(feature = "signed-tokens", doc = "[SigningKeys]: crate::SigningKeys")]
+#[cfg_attr(feature = "signed-tokens", doc = "[SigningKeys]: crate::token::SigningKeys")]
 #[cfg_attr(
     not(feature = "signed-tokens"),
-    doc = "[SigningKeys]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.SigningKeys.html"
+    doc = "[SigningKeys]: https://docs.rs/tower-idempotency/latest/tower_idempotency/token/struct.SigningKeys.html"
 )]
 pub mod tokens {}
 
@@ -116,7 +116,7 @@ pub mod messages {}
 #[cfg_attr(feature = "_sql", doc = "[unsent]: crate::Reconciler::unsent")]
 #[cfg_attr(
     not(feature = "_sql"),
-    doc = "[unsent]: https://docs.rs/tower-idempotency/latest/tower_idempotency/reconcile/struct.Reconciler.html#method.unsent"
+    doc = "[unsent]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Reconciler.html#method.unsent"
 )]
 pub mod reconciliation {}
 

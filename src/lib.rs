@@ -41,10 +41,10 @@
 //! | define where the key is, whom it belongs to, and what counts as the same request | [`key`], [`scope`], [`fingerprint`] |
 //! | define what happens to a repeated request | [`Policy`] |
 //! | define what happens to a repeated message or function call | [`RunPolicy`] |
-//! | let a form be submitted once | [`Tokens`], [`TokenLayer`], [`TokenIssuer`] |
+//! | let a form be submitted once | [`Tokens`], [`TokenLayer`], [`TokenIssuer`](token::TokenIssuer) |
 //! | receive a platform's callbacks or webhooks | [`preset`] |
 //! | handle messages of a broker, run a job or a step once | [`ConsumerLayer`], [`Once`] |
-//! | finish what a dead process began | [`Reconciler`], [`Payload`] |
+//! | finish what a dead process began | [`Reconciler`], [`Payload`](reconcile::Payload) |
 //! | find out in the handler which attempt it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
 //! | reduce the load of duplicates on a store | [`store::CachedStore`] |
@@ -114,12 +114,8 @@
 //!
 // Without its feature an item does not exist, so these links lead to docs.rs.
 #![cfg_attr(
-    not(feature = "presets"),
-    doc = "[`preset`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/preset/index.html"
-)]
-#![cfg_attr(
     not(feature = "json"),
-    doc = "[`Once`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/run/struct.Once.html"
+    doc = "[`Once`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Once.html"
 )]
 #![cfg_attr(
     not(feature = "json"),
@@ -143,7 +139,7 @@
 )]
 #![cfg_attr(
     not(feature = "redis"),
-    doc = "[`RedisStore`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/store/struct.RedisStore.html"
+    doc = "[`RedisStore`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.RedisStore.html"
 )]
 #![cfg_attr(
     not(feature = "testing"),
@@ -151,7 +147,7 @@
 )]
 #![cfg_attr(
     not(feature = "signed-tokens"),
-    doc = "[`SigningKeys`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.SigningKeys.html"
+    doc = "[`SigningKeys`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/token/struct.SigningKeys.html"
 )]
 #![cfg_attr(
     not(feature = "signed-tokens"),
@@ -159,8 +155,9 @@
 )]
 #![cfg_attr(
     not(feature = "memory"),
-    doc = "[`MemoryStore`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/store/struct.MemoryStore.html"
+    doc = "[`MemoryStore`]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.MemoryStore.html"
 )]
+#![cfg_attr(feature = "signed-tokens", doc = "[`SigningKeys`]: token::SigningKeys")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used))]
 
@@ -173,8 +170,6 @@ mod extract;
 pub mod guide;
 mod http;
 mod layer;
-#[cfg(feature = "presets")]
-#[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 pub mod preset;
 mod problem;
 pub mod reconcile;
@@ -188,8 +183,24 @@ pub mod store;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;
-mod token;
+pub mod token;
 mod value;
+
+/// The arguments of the closures that a [`Policy`] takes, and what they return.
+pub mod policy {
+    pub use crate::value::{Answer, Duplicate, KeptAnswer, Reply};
+}
+
+/// The service of the HTTP layers, with the bodies and the future that are in its signature.
+pub mod service {
+    #[cfg(feature = "axum")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
+    pub use crate::layer::extractors::MissingOperation;
+    pub use crate::{
+        body::{RequestBody, ResponseBody},
+        http::{Idempotency, RefusedRequest, ResponseFuture},
+    };
+}
 
 #[cfg(all(doctest, feature = "axum", feature = "memory"))]
 #[doc = include_str!("../README.md")]
@@ -197,7 +208,7 @@ struct Readme;
 
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
-pub use self::run::Once;
+pub use self::run::once::Once;
 #[cfg(feature = "mysql")]
 #[cfg_attr(docsrs, doc(cfg(feature = "mysql")))]
 pub use self::sql::mysql::MySqlStore;
@@ -209,31 +220,19 @@ pub use self::sql::postgres::PostgresStore;
 pub use self::sql::sqlite::SqliteStore;
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
-pub use self::store::MemoryStore;
+pub use self::store::memory::MemoryStore;
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
-pub use self::store::RedisStore;
+pub use self::store::redis::RedisStore;
 pub use self::{
-    body::{RequestBody, ResponseBody},
-    consumer::ConsumerLayer,
-    engine::BackgroundTasks,
+    consumer::layer::ConsumerLayer,
+    engine::{BackgroundTasks, Operation},
     extract::{credential, fingerprint, key, scope},
-    reconcile::Reconciler,
-    token::Tokens,
+    layer::{IdempotencyLayer, TokenLayer},
+    reconcile::reconciler::Reconciler,
+    token::tokens::Tokens,
     value::{
-        AfterCrash, Answer, Duplicate, Event, Fingerprint, FingerprintBuilder, Keep, KeptAnswer, KeyError, Mismatch,
-        Observer, OnDuplicate, Payload, Policy, RecordKey, Refusal, Reply, RunPolicy, Secret, SecretTooShort,
-        StoreError, StoreErrorKind, StoreVerb, WhileRunning,
+        AfterCrash, Event, Keep, Observer, OnDuplicate, Policy, Refusal, RunPolicy, Secret, SecretTooShort, StoreError,
+        WhileRunning,
     },
-};
-#[cfg(feature = "axum")]
-pub use crate::layer::extractors::{MissingOperation, MissingTokenIssuer};
-#[cfg(feature = "signed-tokens")]
-#[cfg_attr(docsrs, doc(cfg(feature = "signed-tokens")))]
-pub use crate::token::SigningKeys;
-pub use crate::{
-    engine::Operation,
-    http::{Idempotency, RefusedRequest, ResponseFuture},
-    layer::{IdempotencyLayer, Preset, TokenLayer},
-    token::{IssueError, Token, TokenIssuer},
 };

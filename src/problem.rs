@@ -72,7 +72,7 @@ pub(crate) fn detail(refusal: &Refusal, place: Option<&str>) -> String {
 /// running request's lease if that is shorter.
 pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
     let pause = match refusal {
-        Refusal::RequestInProgress(left) => pause.min(*left),
+        Refusal::RequestInProgress { left } => pause.min(*left),
         Refusal::StoreUnavailable
         | Refusal::StoreFull
         | Refusal::CommitUnknown
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_json() {
-        let refusal = Refusal::KeyInvalid(KeyError::malformed("a \"b\"\n\\ é"));
+        let refusal = Refusal::KeyInvalid { error: KeyError::malformed("a \"b\"\n\\ é") };
         let response = render(&refusal);
         let problem: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
         assert_eq!(problem["type"], "https://example.com/p#key-invalid");
@@ -160,7 +160,7 @@ mod tests {
         for (left, pause, expected) in
             [(1, 5000, "1"), (1001, 5000, "2"), (30_000, 5000, "5"), (0, 5000, "1"), (30_000, 1, "1")]
         {
-            let running = Refusal::RequestInProgress(Duration::from_millis(left));
+            let running = Refusal::RequestInProgress { left: Duration::from_millis(left) };
             assert_eq!(retry_after(&running, pause).as_deref(), Some(expected), "{left} {pause}");
         }
         assert_eq!(retry_after(&Refusal::StoreFull, 1000).as_deref(), Some("1"));

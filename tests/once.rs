@@ -13,10 +13,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, Fingerprint, KeyError, MemoryStore, Once, Operation, Payload, RecordKey, Refusal,
-    RunPolicy, StoreErrorKind, StoreVerb,
+    AfterCrash, BackgroundTasks, MemoryStore, Once, Operation, Refusal, RunPolicy,
+    fingerprint::Fingerprint,
+    key::KeyError,
+    reconcile::Payload,
     run::RunError,
-    store::{Claimant, Settlement, State, StoreAdmin},
+    store::{Claimant, RecordKey, Settlement, State, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::FaultyStore,
 };
 
@@ -78,6 +80,14 @@ async fn crash_of(once: &Once, key: &str) {
     let hangs = once.clone().cancel_on_disconnect().run(key, |_| pending::<Result<Invoice, String>>());
     assert!(timeout(SECOND, hangs).await.is_err());
     sleep(LEASE).await;
+}
+
+/// The time left of the run that has not ended.
+fn time_left(error: RunError<String>) -> Duration {
+    match error {
+        RunError::Refused(Refusal::RequestInProgress { left, .. }) => left,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn refused<T>(refusal: Refusal) -> Result<T, RunError<String>> {
@@ -220,12 +230,11 @@ async fn what_a_duplicate_is_told_if_no_value_is_replayed() {
     for _ in 0..2 {
         assert_eq!(write(&window, &writer, "a").await.unwrap().number, 1);
     }
-    let left = Duration::from_millis(29_500);
-    for (wait, second) in [(LEASE, Ok(1)), (SECOND / 2, refused(Refusal::RequestInProgress(left)))] {
+    for (wait, second) in [(LEASE, Ok(1)), (SECOND / 2, Err(Duration::from_millis(29_500)))] {
         let (_, once, writer) = once();
         let once = once.wait(wait);
         let (_, told) = tokio::join!(write(&once, &writer, "a"), write(&once, &writer, "a"));
-        assert_eq!(told.map(|invoice| invoice.number), second);
+        assert_eq!(told.map(|invoice| invoice.number).map_err(time_left), second);
     }
 }
 
@@ -245,7 +254,7 @@ async fn while_it_runs() {
     let (_, once, writer) = once();
     let (first, second) = tokio::join!(write(&once, &writer, "a"), write(&once, &writer, "a"));
     assert_eq!(first.unwrap().number, 1);
-    assert_eq!(second, refused(Refusal::RequestInProgress(LEASE)));
+    assert_eq!(second.map_err(time_left), Err(LEASE));
 
     let waiting = once.policy(RunPolicy::new().wait(LEASE));
     let (first, second) = tokio::join!(write(&waiting, &writer, "b"), write(&waiting, &writer, "b"));
@@ -256,7 +265,8 @@ async fn while_it_runs() {
 async fn what_is_refused() {
     let (_, once, writer) = once();
     for blank in ["", " ", "\u{3000}"] {
-        assert_eq!(write(&once, &writer, blank).await, refused(Refusal::KeyInvalid(KeyError::Empty)));
+        let nameless = write(&once, &writer, blank).await.unwrap_err();
+        assert!(matches!(nameless, RunError::Refused(Refusal::KeyInvalid { error: KeyError::Empty, .. })));
         assert_eq!(write(&once.clone().scope(blank), &writer, "a").await, refused(Refusal::ScopeMissing));
     }
 

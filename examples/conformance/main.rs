@@ -49,8 +49,8 @@ use tower_idempotency::SqliteStore;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 use tower_idempotency::sql::SqlStore;
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Reply, TokenLayer, Tokens,
-    WhileRunning, fingerprint, key, preset, scope, store::StoreAdmin,
+    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, TokenLayer, Tokens, WhileRunning,
+    fingerprint, key, policy::Reply, preset, scope, store::StoreAdmin,
 };
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]

@@ -14,7 +14,8 @@ use axum::{
 use sqlx::{Decode, Pool};
 use tokio::net::TcpListener;
 use tower_idempotency::{
-    IdempotencyLayer, OnDuplicate, Reply, WhileRunning, fingerprint, key,
+    IdempotencyLayer, OnDuplicate, WhileRunning, fingerprint, key,
+    policy::Reply,
     sql::{
         SqlStore, Tx,
         guard::{Bind, Connection, Flow, State as _, Transition, Written},

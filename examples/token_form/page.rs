@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, Response, header},
     response::Html,
 };
-use tower_idempotency::{Refusal, Token};
+use tower_idempotency::{Refusal, token::Token};
 
 use crate::{
     shop::{Guard, Order, Placed, Shop},

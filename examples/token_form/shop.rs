@@ -18,7 +18,8 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use tower_idempotency::{
-    IdempotencyLayer, IssueError, MemoryStore, OnDuplicate, TokenIssuer, Tokens, WhileRunning, key, scope,
+    IdempotencyLayer, MemoryStore, OnDuplicate, Tokens, WhileRunning, key, scope,
+    token::{IssueError, TokenIssuer},
 };
 
 use crate::{

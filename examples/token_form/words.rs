@@ -83,7 +83,7 @@ impl Words {
             Refusal::DuplicateRequest => self.refusals.same,
             Refusal::KeyReused => self.refusals.other,
             Refusal::TokenInvalid => self.refusals.expired,
-            Refusal::RequestInProgress(_) => self.refusals.running,
+            Refusal::RequestInProgress { .. } => self.refusals.running,
             _ => self.refusals.else_,
         }
     }

@@ -9,8 +9,9 @@ use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, Keep, MemoryStore, RecordKey, RequestBody, fingerprint,
-    store::{Claim, Claimed, Settlement, Store},
+    IdempotencyLayer, Keep, MemoryStore, fingerprint,
+    service::RequestBody,
+    store::{Claim, Claimed, RecordKey, Settlement, Store},
 };
 
 use crate::rules::{

@@ -1,6 +1,6 @@
 //! The names of operations in a store.
 
-use tower_idempotency::RecordKey;
+use tower_idempotency::store::RecordKey;
 
 use crate::rules::choices::Choices;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tower_idempotency::{
-    Fingerprint,
+    fingerprint::Fingerprint,
     store::{Binding, Caller, Claimant, Head, Origin, Record, SecretNumber, State, TraceContext},
 };
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 use allocation_counter::measure;
 use bytes::Bytes;
 use tower_idempotency::{
-    Fingerprint, RecordKey, RedisStore, StoreErrorKind,
+    RedisStore,
+    fingerprint::Fingerprint,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Issue, Issued, StoreAdmin, Record, Release,
-        SecretNumber, Settlement, State, Store, TraceContext, Verdict, judge,
+        Binding, Caller, Claim, Claimant, Claimed, Filter, Finished, Granted, Issue, Issued, Record, RecordKey,
+        Release, SecretNumber, Settlement, State, Store, StoreAdmin, StoreErrorKind, TraceContext, Verdict, judge,
     },
 };
 

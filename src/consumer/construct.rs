@@ -3,7 +3,8 @@ use std::{sync::Arc, time::Duration};
 #[cfg(feature = "json")]
 use super::settings::in_json;
 use super::{
-    ConsumerLayer, IntoKey,
+    IntoKey,
+    layer::ConsumerLayer,
     settings::{MessageFn, Settings},
 };
 use crate::{
@@ -43,7 +44,7 @@ impl<M> ConsumerLayer<M> {
     /// keys.
     ///
     /// ```
-    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
+    /// use tower_idempotency::{ConsumerLayer, MemoryStore, fingerprint::Fingerprint};
     ///
     /// struct Delivery {
     ///     message_id: String,

@@ -21,11 +21,13 @@ pub enum Consumed<T, E> {
     AlreadyDone,
     /// Another delivery of the message is being handled, and may still fail. If this one were acknowledged now, the
     /// message could be lost.
+    #[non_exhaustive]
     InProgress {
         /// The delay before the next delivery.
         retry_after: Duration,
     },
     /// The message was not handled. Its key is released, so that the next delivery runs.
+    #[non_exhaustive]
     Failed {
         /// The service's error.
         error: E,
@@ -36,6 +38,7 @@ pub enum Consumed<T, E> {
     },
     /// The service handled the message, but the work in its transaction was rolled back: by the database, at the
     /// commit, or by the service itself. The next delivery runs.
+    #[non_exhaustive]
     RolledBack {
         /// The number of tries, including this one.
         attempt: u32,
@@ -45,16 +48,19 @@ pub enum Consumed<T, E> {
     /// The service handled the message, but the database did not report whether the transaction was committed, or took
     /// another transaction in its place (a serialization failure). The next delivery finds out: the message is already
     /// done, or it runs.
+    #[non_exhaustive]
     CommitUnknown {
         /// The delay before the next delivery.
         retry_after: Duration,
     },
     /// The message was not handled, now or before, and no other try can change that: it never runs again.
+    #[non_exhaustive]
     FailedPermanently {
         /// The service's error; `None` if it was returned to an earlier delivery.
         error: Option<E>,
     },
-    /// The message was tried as often as [`attempts`](super::ConsumerLayer::attempts) allows, and was not handled.
+    /// The message was tried as often as [`attempts`](crate::ConsumerLayer::attempts) allows, and was not handled.
+    #[non_exhaustive]
     Exhausted {
         /// The service's error at the last try; `None` if that try never returned, or was rolled back.
         error: Option<E>,
@@ -63,9 +69,17 @@ pub enum Consumed<T, E> {
     },
     /// The message has no key, no valid key or no scope, or it cannot be written as JSON for its fingerprint. The
     /// reason is `key-missing`, `key-invalid`, `scope-missing` or `body-invalid`.
-    Rejected(Refusal),
+    #[non_exhaustive]
+    Rejected {
+        /// The reason.
+        refusal: Refusal,
+    },
     /// The key belongs to a message with other content.
-    Mismatch(Mismatch),
+    #[non_exhaustive]
+    Mismatch {
+        /// The difference.
+        mismatch: Mismatch,
+    },
     /// The message was claimed before and must not be started again. It is unknown how the first run ended, or whether
     /// it started. This outcome is for [`Reconciler`]s. It may change by itself, and then the next delivery may be the
     /// first that is handled.
@@ -74,6 +88,7 @@ pub enum Consumed<T, E> {
     OutcomeUnknown,
     /// The message was not handled. Whether it was handled before cannot be determined now, since the store is
     /// unavailable or full.
+    #[non_exhaustive]
     Unavailable {
         /// The delay before the next delivery.
         retry_after: Duration,
@@ -108,8 +123,8 @@ impl<T, E> Consumed<T, E> {
             | Self::Unavailable { retry_after: delay } => Action::Requeue { delay },
             Self::FailedPermanently { .. }
             | Self::Exhausted { .. }
-            | Self::Rejected(_)
-            | Self::Mismatch(_)
+            | Self::Rejected { .. }
+            | Self::Mismatch { .. }
             | Self::OutcomeUnknown => Action::DeadLetter,
         }
     }

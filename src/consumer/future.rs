@@ -17,7 +17,7 @@ type ConsumerResult<T, E> = Result<Consumed<T, E>, E>;
 /// If the future is dropped before the key is claimed, nothing has happened. If it is dropped after that, the rest of
 /// the work is spawned on the Tokio runtime in which the service was called, and is finished there. Its outcome is
 /// recorded, and a redelivery of the message is found to be done. A layer with
-/// [`cancel_on_disconnect`](super::ConsumerLayer::cancel_on_disconnect) drops the work instead, and its claim lapses.
+/// [`cancel_on_disconnect`](crate::ConsumerLayer::cancel_on_disconnect) drops the work instead, and its claim lapses.
 #[must_use = "futures do nothing unless polled"]
 pub struct ConsumerFuture<T: 'static, E: 'static>(ConsumerFutureKind<T, E>);
 

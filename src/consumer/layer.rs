@@ -95,7 +95,7 @@ impl<M> ConsumerLayer<M> {
     /// and a signal if the claim is lost.
     ///
     /// ```
-    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore, Operation};
+    /// use tower_idempotency::{ConsumerLayer, MemoryStore, Operation, fingerprint::Fingerprint};
     ///
     /// struct Order {
     ///     id: String,
@@ -148,7 +148,7 @@ impl<M> ConsumerLayer<M> {
     ///
     /// ```
     /// use tower::{Layer, ServiceExt, service_fn};
-    /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore, consumer::Consumed};
+    /// use tower_idempotency::{ConsumerLayer, MemoryStore, consumer::Consumed, fingerprint::Fingerprint};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {

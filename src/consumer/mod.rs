@@ -1,7 +1,7 @@
 //! Messages that a broker delivers at least once, each handled as one operation.
 //!
-//! [`ConsumerLayer`] is put around any service of messages. The outcome of a message defines what to do with its
-//! delivery: [`Consumed::action`]. This module contains no client of a broker.
+//! [`ConsumerLayer`](crate::ConsumerLayer) is put around any service of messages. The outcome of a message defines what
+//! to do with its delivery: [`Consumed::action`]. This module contains no client of a broker.
 
 // For maintainers, in reading order: `layer` and `construct` build the settings (`settings`, with the key in `key`),
 // `service` claims a message and runs the inner service through `engine::perform`, `consumed` is the outcome, `future`
@@ -12,7 +12,7 @@ mod construct;
 mod consumed;
 mod future;
 mod key;
-mod layer;
+pub(crate) mod layer;
 mod service;
 mod setters;
 mod settings;
@@ -21,6 +21,5 @@ pub use self::{
     consumed::{Action, Consumed},
     future::ConsumerFuture,
     key::IntoKey,
-    layer::ConsumerLayer,
     service::Consumer,
 };

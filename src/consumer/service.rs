@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The retention of a record that is to be forgotten: the shortest time that a store supports.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// A service that handles each message once. Created by [`ConsumerLayer`](super::ConsumerLayer).
+/// A service that handles each message once. Created by [`ConsumerLayer`](crate::ConsumerLayer).
 ///
 /// The outcome of a message is a [`Consumed`], also if the inner service returns an error. This service itself fails
 /// only if the inner service cannot become ready.
@@ -87,7 +87,7 @@ where
             Ok(claimed) => claimed,
             Err(refusal) => {
                 engine.report(&Event::Refused { key: None, refusal: &refusal });
-                return ConsumerFuture::ready(Consumed::Rejected(refusal));
+                return ConsumerFuture::ready(Consumed::Rejected { refusal });
             }
         };
         let inner = self.ready();
@@ -207,9 +207,9 @@ impl<M> Settings<M> {
     fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
         match *why {
             NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.delay_beside(left) },
-            NoOutcome::Mismatch(mismatch) => Consumed::Mismatch(mismatch),
+            NoOutcome::Mismatch(mismatch) => Consumed::Mismatch { mismatch },
             NoOutcome::OutcomeUnknown => Consumed::OutcomeUnknown,
-            NoOutcome::NotIssued => Consumed::Rejected(why.refusal()),
+            NoOutcome::NotIssued => Consumed::Rejected { refusal: why.refusal() },
             NoOutcome::RolledBack { attempt } if self.is_last(attempt) => {
                 Consumed::Exhausted { error: None, attempts: attempt }
             }

@@ -1,6 +1,6 @@
 //! The setters that other builders have too.
 
-use super::ConsumerLayer;
+use super::layer::ConsumerLayer;
 use crate::builder::{engine_setters, policy_setters};
 
 /// The policy, as a whole and in parts.
@@ -11,7 +11,7 @@ impl<M> ConsumerLayer<M> {
         ///
         /// ```
         /// use std::time::Duration;
-        /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore, RunPolicy};
+        /// use tower_idempotency::{ConsumerLayer, MemoryStore, RunPolicy, fingerprint::Fingerprint};
         ///
         /// let key = |order: &String| order.clone();
         /// let payouts = ConsumerLayer::with_fingerprint(MemoryStore::new(), "payouts", key, |_| Fingerprint::OFF)
@@ -47,7 +47,7 @@ impl<M> ConsumerLayer<M> {
         /// and its duplicates are too.
         ///
         /// ```
-        /// use tower_idempotency::{ConsumerLayer, Fingerprint, MemoryStore};
+        /// use tower_idempotency::{ConsumerLayer, MemoryStore, fingerprint::Fingerprint};
         ///
         /// enum PayoutError {
         ///     AccountClosed,

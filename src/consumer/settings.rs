@@ -29,12 +29,12 @@ pub(super) struct Settings<M> {
 impl<M> Settings<M> {
     /// Returns the operation that a message is, and the claim for it.
     pub(super) fn claim(&self, message: &M) -> Result<(RecordKey, Claim), Refusal> {
-        let key = (self.key)(message).map_err(Refusal::KeyInvalid)?.ok_or(Refusal::KeyMissing)?;
+        let key = (self.key)(message).map_err(Refusal::key_invalid)?.ok_or(Refusal::KeyMissing)?;
         let scope = match &self.scope {
             Some(scope) => Some(scope(message).filter(|scope| !is_blank(scope)).ok_or(Refusal::ScopeMissing)?),
             None => None,
         };
-        let key = RecordKey::new(&self.name, scope.as_deref(), &key).map_err(Refusal::KeyInvalid)?;
+        let key = RecordKey::new(&self.name, scope.as_deref(), &key).map_err(Refusal::key_invalid)?;
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();
         if !self.policy.any_content {
@@ -50,7 +50,9 @@ impl<M> Settings<M> {
 #[cfg(feature = "json")]
 pub(super) fn in_json<M: serde::Serialize>(message: &M) -> Result<Fingerprint, Refusal> {
     let written = fingerprint_of_value(message);
-    written.map_err(|error| Refusal::BodyInvalid(format!("The message cannot be written as JSON: {error}.").into()))
+    written.map_err(|error| Refusal::BodyInvalid {
+        detail: format!("The message cannot be written as JSON: {error}.").into(),
+    })
 }
 
 // Not derived, since `M` need not be `Clone`.

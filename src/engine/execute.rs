@@ -60,7 +60,7 @@ pub(crate) enum NoOutcome {
 impl NoOutcome {
     pub(crate) fn refusal(&self) -> Refusal {
         match *self {
-            Self::Running(left) => Refusal::RequestInProgress(left),
+            Self::Running(left) => Refusal::RequestInProgress { left },
             Self::Mismatch(mismatch) => mismatch.into(),
             Self::OutcomeUnknown => Refusal::OutcomeUnknown,
             Self::NotIssued => Refusal::TokenInvalid,

@@ -99,7 +99,7 @@ impl Operation {
     #[cfg_attr(feature = "json", doc = "[run]: crate::Once::run")]
     #[cfg_attr(
         not(feature = "json"),
-        doc = "[run]: https://docs.rs/tower-idempotency/latest/tower_idempotency/run/struct.Once.html#method.run"
+        doc = "[run]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Once.html#method.run"
     )]
     #[must_use]
     pub fn child_key(&self, step: &str) -> String {

@@ -35,7 +35,7 @@ fn trace(engine: &Engine, event: &Event<'_>) {
     let id = |key: &RecordKey| engine.log_id(key);
 
     match *event {
-        Event::Refused { refusal: &Refusal::ExtensionMissing(of_type), .. } => error!(
+        Event::Refused { refusal: &Refusal::ExtensionMissing { type_name: of_type }, .. } => error!(
             problem = "extension-missing",
             "no `{of_type}` in the request's extensions, which `scope::extension` reads: the layer that inserts it has to be \
              outside this layer. With Axum the later call is the outer one: \

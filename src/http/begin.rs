@@ -260,7 +260,7 @@ impl Exchange {
         }
         let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
         let named = if self.key.may_be_quoted() { RecordKey::of_quoted } else { RecordKey::new };
-        Ok((named(&route, scope, key).map_err(Refusal::KeyInvalid)?, None))
+        Ok((named(&route, scope, key).map_err(Refusal::key_invalid)?, None))
     }
 
     /// Returns the party whose bounds the request counts against.
@@ -285,7 +285,7 @@ impl Exchange {
 
     /// Returns the refusal of a malformed key, or of a malformed token.
     fn invalid(&self, error: KeyError) -> Refusal {
-        if self.tokens.is_some() { Refusal::TokenInvalid } else { Refusal::KeyInvalid(error) }
+        if self.tokens.is_some() { Refusal::TokenInvalid } else { Refusal::KeyInvalid { error } }
     }
 
     /// Returns the outcome for a request without a key: a refusal, or no protection.

@@ -44,7 +44,7 @@ impl Exchange {
         let body = prefix.resumed(watch);
         let claimed = match (error, found) {
             _ if stalled => Err(Refusal::BodyTimeout),
-            (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge(None)),
+            (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge { limit: None }),
             (Some(_), _) => Err(Refusal::BodyIncomplete),
             (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), subject.with_key(token)),
             (None, Ok(None)) => Err(Refusal::TokenMissing),

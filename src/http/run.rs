@@ -292,7 +292,7 @@ impl Exchange {
                 if !read.is_empty() || !Self::expects_continue(&parts.headers) {
                     Box::pin(Self::drain(body)).await;
                 }
-                Err(Refusal::BodyTooLarge(Some(limit)))
+                Err(Refusal::BodyTooLarge { limit: Some(limit) })
             }
             Err(CollectError::Stalled | CollectError::TooSlow(_)) => Err(Refusal::BodyTimeout),
             Err(CollectError::Broken(_, error)) => {
@@ -300,7 +300,7 @@ impl Exchange {
                     return Err(Refusal::BodyIncomplete);
                 }
                 Box::pin(Self::drain(body)).await;
-                Err(Refusal::BodyTooLarge(None))
+                Err(Refusal::BodyTooLarge { limit: None })
             }
         }
     }

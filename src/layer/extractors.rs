@@ -1,17 +1,13 @@
 //! Axum's extractors.
 
 use axum::{
-    body::Body,
     extract::{FromRequestParts, OptionalFromRequestParts},
     response::{IntoResponse, Response},
 };
 use http::{StatusCode, request::Parts};
 use std::{convert::Infallible, error::Error, fmt};
 
-use crate::{
-    engine::Operation,
-    token::{IssueError, TokenIssuer},
-};
+use crate::engine::Operation;
 
 /// The rejection if a handler takes an [`Operation`], and no layer has added one: 500.
 ///
@@ -53,40 +49,5 @@ impl<S: Sync> OptionalFromRequestParts<S> for Operation {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Infallible> {
         Ok(parts.extensions.get().cloned())
-    }
-}
-
-/// The rejection if a handler takes a [`TokenIssuer`], and no layer has added one: 500. The route has no `TokenLayer`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MissingTokenIssuer;
-
-impl fmt::Display for MissingTokenIssuer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no `TokenIssuer`: this request has not come through `.layer(tokens.layer(..))`")
-    }
-}
-
-impl Error for MissingTokenIssuer {}
-
-impl IntoResponse for MissingTokenIssuer {
-    fn into_response(self) -> Response {
-        #[cfg(feature = "tracing")]
-        tracing::error!("{self}");
-        StatusCode::INTERNAL_SERVER_ERROR.into_response()
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for TokenIssuer {
-    type Rejection = MissingTokenIssuer;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, MissingTokenIssuer> {
-        parts.extensions.get().cloned().ok_or(MissingTokenIssuer)
-    }
-}
-
-impl IntoResponse for IssueError {
-    fn into_response(self) -> Response {
-        self.into_response().map(Body::from)
     }
 }

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::Preset;
 use super::callback::{TEXT, callback, reply};
-use crate::{Preset, key};
+use crate::key;
 
 /// Longer than the 30 days for which Adyen keeps sending.
 const RETENTION: Duration = Duration::from_secs(32 * 24 * 60 * 60);
@@ -31,5 +32,5 @@ pub fn adyen() -> Preset {
         reply(StatusCode::OK, TEXT, "[accepted]"),
         reply(StatusCode::SERVICE_UNAVAILABLE, None, ""),
     );
-    Preset::new(move |layer| layer.preset(delivery).retention(RETENTION))
+    Preset::new(move |layer| layer.preset(delivery.clone()).retention(RETENTION))
 }

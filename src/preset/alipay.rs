@@ -1,13 +1,11 @@
 use http::StatusCode;
 
+use super::Preset;
 use super::{
     callback::{TEXT, callback, reply},
     word::{by_word, unless},
 };
-use crate::{
-    Preset,
-    key::{self, KeyExtractor},
-};
+use crate::key::{self, KeyExtractor};
 
 /// Creates the preset for Alipay's asynchronous notifications, by notification. The key is the form field `notify_id`.
 ///
@@ -39,7 +37,7 @@ pub fn alipay_by_order() -> Preset {
 fn alipay_by(key: KeyExtractor) -> Preset {
     let again = reply(StatusCode::SERVICE_UNAVAILABLE, TEXT, "fail");
     let delivery = callback(key, by_word(StatusCode::OK, TEXT, "success", says_failure), again);
-    Preset::new(move |layer| layer.preset(delivery).keep(unless(says_failure)))
+    Preset::new(move |layer| layer.preset(delivery.clone()).keep(unless(says_failure)))
 }
 
 fn says_failure(body: &[u8]) -> bool {

@@ -4,7 +4,8 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 
-use crate::{Keep, Policy, Preset, Refusal, RefusedRequest, key};
+use super::Preset;
+use crate::{Keep, Policy, Refusal, key, service::RefusedRequest};
 
 /// Creates the preset for an API of your own that follows Stripe's convention, so that Stripe's SDKs and similar ones
 /// can be its clients. The key is `Idempotency-Key`, up to 255 bytes. The answers of requests that ran are kept for 24
@@ -47,14 +48,14 @@ pub fn stripe_api() -> Preset {
 fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
     let refusal = refused.refusal();
     let code = match refusal {
-        Refusal::RequestInProgress(_) => "idempotency_key_in_use".to_owned(),
+        Refusal::RequestInProgress { .. } => "idempotency_key_in_use".to_owned(),
         other => other.name().replace('-', "_"),
     };
     let (kind, status) = match refusal {
         _ if refusal.status().is_server_error() => ("api_error", refusal.status()),
         // Stripe's own answer to another request under a used key, which SDKs recognize by its status.
         _ if refusal.status() == StatusCode::UNPROCESSABLE_ENTITY => ("idempotency_error", StatusCode::BAD_REQUEST),
-        Refusal::RequestInProgress(_)
+        Refusal::RequestInProgress { .. }
         | Refusal::DuplicateRequest
         | Refusal::ResponseNotRetained
         | Refusal::OutcomeUnknown => ("idempotency_error", refusal.status()),

@@ -5,10 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 
+use super::Preset;
 use crate::{
-    Fingerprint, IdempotencyLayer, Keep, OnDuplicate, Preset, Reply, WhileRunning,
-    fingerprint::{self, FingerprintExtractor},
+    IdempotencyLayer, Keep, OnDuplicate, WhileRunning,
+    fingerprint::{self, Fingerprint, FingerprintExtractor},
     key::KeyExtractor,
+    policy::Reply,
 };
 
 /// Longer than most senders keep sending.
@@ -26,13 +28,13 @@ pub(super) fn webhook(key: KeyExtractor) -> Preset {
 /// Creates the preset for a sender that expects these answers. A redirection is not a success for any of these senders:
 /// none of them follows it.
 pub(super) fn callback(key: KeyExtractor, done: Reply, send_again: Reply) -> Preset {
-    Preset::new(|layer: IdempotencyLayer| {
+    Preset::new(move |layer: IdempotencyLayer| {
         layer
-            .key(key)
+            .key(key.clone())
             .unscoped()
             .fingerprint(fingerprint::off())
-            .on_duplicate(OnDuplicate::Respond(for_successes(done)))
-            .while_running(WhileRunning::Respond(send_again))
+            .on_duplicate(OnDuplicate::Respond(for_successes(done.clone())))
+            .while_running(WhileRunning::Respond(send_again.clone()))
             .keep(Keep::when(|answer| answer.status().is_success()))
             .retention(WEEK)
     })

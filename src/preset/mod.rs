@@ -16,7 +16,9 @@
 //!   all callers count as one.
 //! - Records are kept for longer than the platform keeps sending: seven days, or 32 for Adyen.
 //!
-//! The [guide](crate::guide::callbacks) compares the platforms, and has recipes for more.
+//! The [guide] compares the platforms, and has recipes for more.
+//!
+//! With the feature `presets`. A [`Preset`] of your own needs no feature.
 //!
 //! # What is left to you
 //!
@@ -25,7 +27,8 @@
 //! sends it. `examples/signed_callbacks` has the verification for five platforms. The handler still has to check that
 //! the amount and the order are what you expect.
 //!
-//! ```
+#![cfg_attr(feature = "presets", doc = "```")]
+#![cfg_attr(not(feature = "presets"), doc = "```ignore")]
 //! use std::future::ready;
 //!
 //! use axum::{
@@ -65,16 +68,31 @@
 //! }
 //! # }
 //! ```
+#![cfg_attr(feature = "presets", doc = "\n[guide]: crate::guide::callbacks")]
+#![cfg_attr(
+    not(feature = "presets"),
+    doc = "\n[guide]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/callbacks/index.html"
+)]
 
+#[cfg(feature = "presets")]
 mod adyen;
+#[cfg(feature = "presets")]
 mod alipay;
+#[cfg(feature = "presets")]
 mod api;
+#[cfg(feature = "presets")]
 mod callback;
+#[cfg(feature = "presets")]
 mod unsigned_id;
+#[cfg(feature = "presets")]
 mod webhook;
+#[cfg(feature = "presets")]
 mod wechat_pay;
+#[cfg(feature = "presets")]
 mod word;
 
+#[cfg(feature = "presets")]
+#[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 pub use self::{
     adyen::adyen,
     alipay::{alipay, alipay_by_order},
@@ -83,3 +101,4 @@ pub use self::{
     webhook::{paypal, square, standard_webhooks, stripe_webhook},
     wechat_pay::{wechat_pay_v2, wechat_pay_v3},
 };
+pub use crate::layer::Preset;

@@ -1,7 +1,8 @@
 //! Senders whose signature covers the body, but not the identifier in the head.
 
+use super::Preset;
 use super::callback::{bytes_of_the_body, webhook};
-use crate::{IdempotencyLayer, Preset, key, scope};
+use crate::{IdempotencyLayer, key, scope};
 
 const MIB: usize = 1024 * 1024;
 
@@ -28,7 +29,7 @@ const MIB: usize = 1024 * 1024;
 pub fn github_webhook() -> Preset {
     let delivery = webhook(key::header("X-GitHub-Delivery"));
     let hook = scope::from_key(key::header("X-GitHub-Hook-ID")).optional();
-    Preset::new(|layer| github(layer.preset(delivery)).scope(hook))
+    Preset::new(move |layer| github(layer.preset(delivery.clone())).scope(hook.clone()))
 }
 
 /// Creates the preset for GitHub's webhooks by what the signature covers: the bytes of the body are the key.
@@ -38,7 +39,7 @@ pub fn github_webhook() -> Preset {
 /// event; give each webhook a route of its own. Everything else is as with [`github_webhook`].
 pub fn github_webhook_by_body() -> Preset {
     let delivery = webhook(key::content());
-    Preset::new(|layer| github(layer.preset(delivery)))
+    Preset::new(move |layer| github(layer.preset(delivery.clone())))
 }
 
 fn github(layer: IdempotencyLayer) -> IdempotencyLayer {
@@ -68,7 +69,7 @@ pub fn shopify_webhook() -> Preset {
     let either = |name: &str| key::first([key::header(&format!("X-{name}")), key::header(name)]);
     let id = || key::first([either("Shopify-Event-Id"), either("Shopify-Webhook-Id")]);
     let delivery = webhook(key::first([key::all([id(), either("Shopify-Topic")]), id()]));
-    Preset::new(|layer| shopify(layer.preset(delivery)))
+    Preset::new(move |layer| shopify(layer.preset(delivery.clone())))
 }
 
 /// Creates the preset for Shopify's webhooks by what the signature covers: the bytes of the body are the key.
@@ -78,7 +79,7 @@ pub fn shopify_webhook() -> Preset {
 /// topic a route of its own. Everything else is as with [`shopify_webhook`].
 pub fn shopify_webhook_by_body() -> Preset {
     let delivery = webhook(key::content());
-    Preset::new(|layer| shopify(layer.preset(delivery)))
+    Preset::new(move |layer| shopify(layer.preset(delivery.clone())))
 }
 
 fn shopify(layer: IdempotencyLayer) -> IdempotencyLayer {

@@ -1,7 +1,8 @@
 use http::HeaderMap;
 
+use super::Preset;
 use super::callback::webhook;
-use crate::{KeyError, Preset, key};
+use crate::key::{self, KeyError};
 
 /// Creates the preset for Stripe's webhooks. The key is the JSON member `id` of the event.
 ///

@@ -1,10 +1,11 @@
 use http::StatusCode;
 
+use super::Preset;
 use super::{
     callback::{JSON, XML, callback, reply},
     word::{by_word, unless},
 };
-use crate::{Preset, key, scope};
+use crate::{key, scope};
 
 /// Creates the preset for WeChat Pay v2's notifications. The key is the XML element `out_trade_no`, within the merchant
 /// `mch_id`.
@@ -31,7 +32,7 @@ pub fn wechat_pay_v2() -> Preset {
         by_word(StatusCode::OK, XML, SUCCESS, says_failure),
         reply(StatusCode::SERVICE_UNAVAILABLE, XML, FAIL),
     );
-    Preset::new(move |layer| layer.preset(order).scope(merchant).keep(unless(says_failure)))
+    Preset::new(move |layer| layer.preset(order.clone()).scope(merchant.clone()).keep(unless(says_failure)))
 }
 
 fn says_failure(body: &[u8]) -> bool {

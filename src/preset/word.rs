@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::callback::response;
-use crate::{Keep, Reply};
+use crate::{Keep, policy::Reply};
 
 /// Keeps the answers with a success status and without a failure text.
 pub(super) fn unless(says_failure: fn(&[u8]) -> bool) -> Keep {

@@ -1,6 +1,6 @@
+use super::Payload;
 use crate::{
-    Payload, RecordKey,
-    store::{Entry, Record},
+    store::{Entry, Record, RecordKey},
     value::{Secret, child_key},
 };
 
@@ -29,13 +29,13 @@ impl Abandoned {
     /// in the run that never came back.
     ///
     /// Returns `None` if the record was begun with a secret that this reconciler was not
-    /// [given](super::Reconciler::secret).
+    /// [given](crate::Reconciler::secret).
     #[must_use]
     pub fn child_key(&self, step: &str) -> Option<String> {
         child_key(&self.entry.key, self.entry.record.origin, self.secret.as_ref(), step)
     }
 
-    /// Returns whether the answer will have no effect: see [`Reconciler::dry_run`](super::Reconciler::dry_run).
+    /// Returns whether the answer will have no effect: see [`Reconciler::dry_run`](crate::Reconciler::dry_run).
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.dry_run

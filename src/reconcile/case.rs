@@ -1,7 +1,6 @@
 use super::Resolution;
 use crate::{
-    RecordKey,
-    store::Entry,
+    store::{Entry, RecordKey},
     value::{Digest, hex},
 };
 

@@ -2,7 +2,8 @@
 //!
 //! A runner that dies leaves its record running until the lease lapses, and abandoned from then on. By default the next
 //! try runs. If there is none, or the route runs at most once, somebody has to find out how the operation ended.
-//! [`Reconciler`] looks for such records and asks the application, and also about messages that stay in an outbox.
+//! [`Reconciler`](crate::Reconciler) looks for such records and asks the application, and also about messages that stay
+//! in an outbox.
 
 // For maintainers, in reading order:
 //
@@ -19,7 +20,7 @@ mod abandoned;
 mod case;
 #[cfg(feature = "_sql")]
 mod outbox_source;
-mod reconciler;
+pub(crate) mod reconciler;
 mod report;
 #[cfg(feature = "_sql")]
 mod stuck;
@@ -33,6 +34,6 @@ mod worker;
 pub use self::stuck::{Unsent, UnsentResolution};
 pub use self::{
     abandoned::{Abandoned, Resolution},
-    reconciler::Reconciler,
     report::SweepReport,
 };
+pub use crate::value::Payload;

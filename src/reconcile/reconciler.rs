@@ -25,7 +25,7 @@ use crate::{RunPolicy, Secret, StoreError, engine::Engine, store::StoreAdmin, va
 /// # use bytes::Bytes;
 /// # use http::Response;
 /// # async fn payment_of(order: &str) -> Result<Option<String>, String> { Ok(Some(format!("payment of {order}"))) }
-/// use tower_idempotency::{MemoryStore, Payload, Reconciler, reconcile::Resolution};
+/// use tower_idempotency::{MemoryStore, Reconciler, reconcile::{Payload, Resolution}};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), tower_idempotency::StoreError> {

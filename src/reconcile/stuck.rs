@@ -14,7 +14,7 @@ impl Unsent {
         &self.outgoing
     }
 
-    /// Returns whether the answer will have no effect: see [`Reconciler::dry_run`](super::Reconciler::dry_run).
+    /// Returns whether the answer will have no effect: see [`Reconciler::dry_run`](crate::Reconciler::dry_run).
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.dry_run

@@ -9,12 +9,12 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    Abandoned, Reconciler, SweepReport,
+    Abandoned, SweepReport,
     case::{RecordResult, claim_key, is_own},
 };
 use crate::{
-    StoreError, StoreErrorKind,
-    store::{Filter, Record},
+    Reconciler, StoreError,
+    store::{Filter, Record, StoreErrorKind},
 };
 
 /// How many records are asked of the store at a time.

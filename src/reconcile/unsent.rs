@@ -10,14 +10,15 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    Reconciler, SweepReport, Unsent, UnsentResolution,
+    SweepReport, Unsent, UnsentResolution,
     case::{RecordResult, message_claim_key},
     outbox_source::OutboxSource,
     sweep::join_one,
 };
 use crate::{
-    RecordKey, StoreError, StoreErrorKind,
+    Reconciler, StoreError,
     sql::{SqlDatabase, outbox::Outbox},
+    store::{RecordKey, StoreErrorKind},
 };
 
 impl Reconciler {

@@ -13,9 +13,9 @@ use tokio::time::{sleep, timeout};
 
 use super::{Abandoned, Resolution, case::RecordResult};
 use crate::{
-    RecordKey, RunPolicy,
+    RunPolicy,
     engine::{CatchUnwind, Completion, Engine, Execution, ExecutionOutcome, NoOutcome, Work},
-    store::{Claim, Claimant, Entry, Finished, Release, Settlement, StoreAdmin, StoreFuture},
+    store::{Claim, Claimant, Entry, Finished, RecordKey, Release, Settlement, StoreAdmin, StoreFuture},
     value::{Resolved, RunSettings},
 };
 

@@ -2,7 +2,7 @@ use std::{error::Error, fmt};
 
 use crate::value::Refusal;
 
-/// The reason why a [`run`](super::Once::run) returned no value.
+/// The reason why a [`run`](crate::Once::run) returned no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError<E> {

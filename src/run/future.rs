@@ -8,13 +8,13 @@ use std::{
 use super::RunError;
 use crate::engine::Task;
 
-/// The future of the value of a [`run`](super::Once::run).
+/// The future of the value of a [`run`](crate::Once::run).
 ///
 /// # Cancellation
 ///
 /// If the future is dropped before the key is claimed, nothing has happened. If it is dropped after that, the rest of
 /// the work is spawned on the Tokio runtime in which `run` was called, and is finished there. The next try receives its
-/// value. [`Once::cancel_on_disconnect`](super::Once::cancel_on_disconnect) drops the work instead, and its claim
+/// value. [`Once::cancel_on_disconnect`](crate::Once::cancel_on_disconnect) drops the work instead, and its claim
 /// lapses.
 #[must_use = "futures do nothing unless polled"]
 pub struct RunFuture<T: 'static, E: 'static>(Task<Result<T, RunError<E>>>);

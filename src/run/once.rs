@@ -163,7 +163,7 @@ impl Once {
     {
         let key = match self.scope.as_deref() {
             Some(scope) if is_blank(scope) => Err(Refusal::ScopeMissing),
-            scope => RecordKey::new(&self.name, scope, key).map_err(Refusal::KeyInvalid),
+            scope => RecordKey::new(&self.name, scope, key).map_err(Refusal::key_invalid),
         };
         let mut claim = Claim::new(self.policy.lease, self.policy.horizon());
         claim.at_most_once = self.policy.is_at_most_once();

@@ -1,6 +1,6 @@
 //! The setters that other builders have too.
 
-use super::Once;
+use super::once::Once;
 use crate::builder::{engine_setters, policy_setters};
 
 /// The policy, as a whole and in parts.

@@ -43,12 +43,6 @@ pub struct StatementResult<R> {
 type Options<D> = <<D as Database>::Connection as Connection>::Options;
 
 /// What differs between the databases.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a database of the `sqlx` that `tower-idempotency` uses",
-    label = "not a database of sqlx 0.9",
-    note = "this crate works with sqlx 0.9: write `sqlx = \"0.9\"` in your Cargo.toml, with the features that you need",
-    note = "`cargo tree -i sqlx-core` shows the versions that are there; two of them have nothing in common"
-)]
 pub trait Driver: Database {
     /// The schemes of its URLs.
     const SCHEMES: &'static [&'static str];
@@ -128,8 +122,12 @@ pub trait Driver: Database {
 )]
 pub trait SqlDatabase: Driver {}
 
-#[diagnostic::do_not_recommend]
-impl<D: Driver> SqlDatabase for D {}
+#[cfg(feature = "mysql")]
+impl SqlDatabase for sqlx::MySql {}
+#[cfg(feature = "postgres")]
+impl SqlDatabase for sqlx::Postgres {}
+#[cfg(feature = "sqlite")]
+impl SqlDatabase for sqlx::Sqlite {}
 
 /// Implements what is the same for each database but has to name the database.
 macro_rules! same_for {

@@ -1,6 +1,6 @@
 //! What the errors of a database mean.
 //!
-//! Each database classifies its own codes (`Driver::refusal`) into three: the statement lost and may be sent again, the
+//! Each database classifies its own codes (`SqlDatabase::refusal`) into three: the statement lost and may be sent again, the
 //! connection is cut, or the statement was not done for a reason. The conversion to a `StoreError` is the same for all.
 
 use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
@@ -9,7 +9,7 @@ use sqlx::Error;
 
 use crate::value::{StoreError, StoreErrorKind};
 
-use super::driver::Driver;
+use super::driver::SqlDatabase;
 
 /// The meaning of an error of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +32,12 @@ pub(crate) enum StatementError {
 }
 
 impl StatementError {
-    pub(crate) fn is_conflict<D: Driver>(&self) -> bool {
+    pub(crate) fn is_conflict<D: SqlDatabase>(&self) -> bool {
         matches!(self, Self::Failed(Error::Database(error)) if D::refusal(&**error) == ErrorClass::Conflict)
     }
 
     /// Returns whether the connection broke while the statement was under way, or while the connection was opened.
-    pub(crate) fn is_disconnect<D: Driver>(&self) -> bool {
+    pub(crate) fn is_disconnect<D: SqlDatabase>(&self) -> bool {
         match self {
             Self::Failed(Error::Database(error)) | Self::NotSent(Error::Database(error)) => {
                 D::refusal(&**error) == ErrorClass::Disconnected
@@ -58,7 +58,7 @@ impl StatementError {
     /// Converts to a store's error. `sent_before` means that an earlier try may have taken effect.
     ///
     /// Messages contain neither hosts nor keys. Only the text of the driver's error is kept: its `Debug` may show rows.
-    pub(crate) fn into_error<D: Driver>(self, sent_before: bool) -> StoreError {
+    pub(crate) fn into_error<D: SqlDatabase>(self, sent_before: bool) -> StoreError {
         use StoreErrorKind::{Corrupt, Misconfigured, Other, Unavailable};
 
         let (error, unsent) = match self {
@@ -92,7 +92,7 @@ impl StatementError {
 }
 
 /// Returns the error that no statement can contain the record.
-pub(crate) fn too_large<D: Driver>(bytes: u64) -> StoreError {
+pub(crate) fn too_large<D: SqlDatabase>(bytes: u64) -> StoreError {
     let message = format!(
         "{}: a record of {bytes} bytes is more than the database takes: raise its limit (`max_allowed_packet` of MariaDB), \
          or lower the layer's `response_limit`",
@@ -102,12 +102,12 @@ pub(crate) fn too_large<D: Driver>(bytes: u64) -> StoreError {
 }
 
 /// Returns the error that a record was written by a later version of this crate.
-pub(crate) fn newer<D: Driver>() -> StoreError {
+pub(crate) fn newer<D: SqlDatabase>() -> StoreError {
     let message = format!("{}: the record was written by a later version of this crate", D::NAME);
     StoreError::new(StoreErrorKind::Corrupt, message)
 }
 
 /// Returns the error that a record was not written by this crate.
-pub(crate) fn corrupt<D: Driver>() -> StoreError {
+pub(crate) fn corrupt<D: SqlDatabase>() -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("{}: a record cannot be read", D::NAME))
 }

@@ -13,7 +13,7 @@ use crate::value::{StoreError, StoreErrorKind, jitter};
 
 use super::{
     SqlStore,
-    driver::Driver,
+    driver::SqlDatabase,
     error::StatementError,
     schema::{Missing, Schema},
     statement::Statement,
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How often a change is tried if it fails for another reason: another process may make it at the same moment.
 const TRIES: usize = 3;
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Creates what a table lacks, one change after the other, and changes nothing if the table is complete.
     ///
     /// What exists is read from the catalogue, without waiting for locks.

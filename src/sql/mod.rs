@@ -1,7 +1,4 @@
 //! PostgreSQL, MariaDB and SQLite: records, transactions that hold the record and the work, an outbox, guards.
-//!
-//! One room for everything that speaks SQL. `Driver` is what differs between the databases; each database has a folder
-//! with its implementation and its statements, one file each.
 
 // For maintainers, in reading order:
 //

@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     SqlStore,
-    driver::{Driver, Value},
+    driver::{SqlDatabase, Value},
     statement::Statement,
     store::values::{Marks, bytes, time},
 };
@@ -41,7 +41,7 @@ pub enum SqlValue {
     Bytes(Option<Vec<u8>>),
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Returns the statement that settles a claim, to be executed by a driver of the application's own in a transaction
     /// of its own, as the last step before the commit.
     ///
@@ -51,7 +51,7 @@ impl<D: Driver> SqlStore<D> {
     /// by its own claim and leaves it so.
     ///
     /// ```
-    /// use tower_idempotency::{Operation, Payload, PostgresStore, sql::{SqlStatement, SqlValue}};
+    /// use tower_idempotency::{Operation, PostgresStore, reconcile::Payload, sql::{SqlStatement, SqlValue}};
     ///
     /// fn last_step(store: &PostgresStore, operation: &Operation, payload: Payload) -> SqlStatement {
     ///     store.settle_statement(operation.record_key(), &operation.settlement(payload))

@@ -23,10 +23,10 @@ mod admin;
 mod cached;
 mod future;
 #[cfg(feature = "memory")]
-mod memory;
+pub(crate) mod memory;
 mod outcome;
 #[cfg(feature = "redis")]
-mod redis;
+pub(crate) mod redis;
 mod shared;
 mod slot;
 pub(crate) mod support;
@@ -34,17 +34,15 @@ mod transaction;
 
 use std::time::Duration;
 
-use crate::value::RecordKey;
-
 #[cfg(feature = "memory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "memory")))]
-pub use self::memory::{Clock, MemoryStore, MemoryStoreBuilder};
+pub use self::memory::{Clock, MemoryStoreBuilder};
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
-pub use self::redis::{RedisStore, RedisStoreBuilder};
+pub use self::redis::RedisStoreBuilder;
 pub use crate::value::{
-    Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
-    Settlement, State, StoredRecord, TraceContext, Verdict, judge,
+    Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Mismatch, Origin, Record, RecordKey,
+    Release, SecretNumber, Settlement, State, StoreErrorKind, StoreVerb, StoredRecord, TraceContext, Verdict, judge,
 };
 
 pub use self::{
@@ -64,8 +62,8 @@ pub use self::{
 /// - Time is the store's own clock, in milliseconds. Expiry is checked when a record is read: an expired record counts
 ///   as absent, whether it has been removed or not.
 /// - A record that is issued, running or settled is never dropped before its time. A store that has no room returns
-///   [`Full`](crate::StoreErrorKind::Full). A store that cannot keep an answer because of its size returns
-///   [`TooLarge`](crate::StoreErrorKind::TooLarge), and accepts a tombstone in its place.
+///   [`Full`](self::StoreErrorKind::Full). A store that cannot keep an answer because of its size returns
+///   [`TooLarge`](self::StoreErrorKind::TooLarge), and accepts a tombstone in its place.
 /// - [`judge`] decides about every claim, and the methods of [`RecordSlot`] are the rules of all others. A store makes no
 ///   decision of its own.
 /// - What was granted, settled or released stays so even if the caller never receives the result: a future that is

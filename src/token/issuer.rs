@@ -21,7 +21,7 @@ use crate::value::{KeyError, Refusal, StoreErrorKind};
 ///
 /// ```
 /// use axum::{Router, response::Html, routing::get};
-/// use tower_idempotency::{IssueError, MemoryStore, TokenIssuer, Tokens};
+/// use tower_idempotency::{MemoryStore, Tokens, token::{IssueError, TokenIssuer}};
 ///
 /// async fn page(tokens: TokenIssuer) -> Result<Html<String>, IssueError> {
 ///     let token = tokens.issue().await?;
@@ -80,7 +80,7 @@ impl TokenIssuer {
             (Ok(principal), Some(rule)) => {
                 let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
                 issued.map_err(|error| match error.kind() {
-                    StoreErrorKind::Invalid => Refusal::KeyInvalid(KeyError::malformed(
+                    StoreErrorKind::Invalid => Refusal::key_invalid(KeyError::malformed(
                         "the principal of the token is blank or has a control character in it",
                     )),
                     _ => Refusal::from(&error),

@@ -72,7 +72,7 @@ impl Tokens {
     /// and 403 `token-invalid` after that.
     ///
     /// ```
-    /// use tower_idempotency::{MemoryStore, SigningKeys, Tokens};
+    /// use tower_idempotency::{MemoryStore, Tokens, token::SigningKeys};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -150,13 +150,13 @@ impl Tokens {
     ///
     /// A token without a principal is valid for requests without one. Each issued token is valid by itself: three tabs
     /// have three tokens. Send the answer that contains a token with `Cache-Control: no-store`; behind the layer,
-    /// [`TokenIssuer`](crate::TokenIssuer) sets that header, the purpose and the principal.
+    /// [`TokenIssuer`](super::TokenIssuer) sets that header, the purpose and the principal.
     ///
     /// # Errors
     ///
     /// Returns an error if the store fails or is full. Returns an error of the kind
-    /// [`Invalid`](crate::StoreErrorKind::Invalid) if the purpose or the principal is blank or contains a control
-    /// character. A signed token needs no store.
+    /// [`Invalid`](crate::store::StoreErrorKind::Invalid) if the purpose or the principal is blank or contains a
+    /// control character. A signed token needs no store.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use http::StatusCode;
 
@@ -9,6 +9,7 @@ use super::{RecordKey, Refusal, StoreError};
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A request was refused and not run.
+    #[non_exhaustive]
     Refused {
         /// The operation; `None` if it was refused before it had a valid key.
         key: Option<&'a RecordKey>,
@@ -16,22 +17,26 @@ pub enum Event<'a> {
         refusal: &'a Refusal,
     },
     /// A duplicate received the kept answer.
+    #[non_exhaustive]
     Replayed {
         /// The operation.
         key: &'a RecordKey,
     },
     /// A duplicate received an answer of the application's own.
+    #[non_exhaustive]
     Responded {
         /// The operation.
         key: &'a RecordKey,
     },
     /// A request did not pass the application's [`verify`](crate::IdempotencyLayer::verify): nothing was claimed for
     /// it.
+    #[non_exhaustive]
     Unverified {
         /// The status of the application's answer.
         status: StatusCode,
     },
     /// A request's key was claimed, and the request is run.
+    #[non_exhaustive]
     Claimed {
         /// The operation.
         key: &'a RecordKey,
@@ -41,6 +46,7 @@ pub enum Event<'a> {
         takeover: bool,
     },
     /// The handler ended. Its answer was kept or, as a tombstone, only the fact that it ran.
+    #[non_exhaustive]
     Settled {
         /// The operation.
         key: &'a RecordKey,
@@ -48,11 +54,13 @@ pub enum Event<'a> {
         tombstone: bool,
     },
     /// The handler ended, and the key is free for the next try.
+    #[non_exhaustive]
     Released {
         /// The operation.
         key: &'a RecordKey,
     },
     /// The claim was lost to another request while the handler ran.
+    #[non_exhaustive]
     ClaimLost {
         /// The operation.
         key: &'a RecordKey,
@@ -61,6 +69,7 @@ pub enum Event<'a> {
     },
     /// A handler was not polled for longer than its lease, so that another request could have taken over its claim. The
     /// handler blocked its thread, or the machine stood still.
+    #[non_exhaustive]
     Stalled {
         /// The operation.
         key: &'a RecordKey,
@@ -68,6 +77,7 @@ pub enum Event<'a> {
         after: Duration,
     },
     /// A call to the store failed or took too long.
+    #[non_exhaustive]
     StoreFailed {
         /// The operation.
         key: &'a RecordKey,
@@ -79,6 +89,7 @@ pub enum Event<'a> {
         retried: bool,
     },
     /// The outcome of a request could not be recorded. The layer gives up, and the claim lapses.
+    #[non_exhaustive]
     NotRecorded {
         /// The operation.
         key: &'a RecordKey,
@@ -86,6 +97,7 @@ pub enum Event<'a> {
         verb: StoreVerb,
     },
     /// The store failed or was full, and the route lets such requests through unprotected.
+    #[non_exhaustive]
     FailedOpen {
         /// The operation.
         key: &'a RecordKey,
@@ -93,12 +105,14 @@ pub enum Event<'a> {
         error: &'a StoreError,
     },
     /// A client left, and its work goes on without it.
+    #[non_exhaustive]
     Detached {
         /// The operation.
         key: &'a RecordKey,
     },
     /// A client left, and its work was dropped: there were too many background tasks, the work took too long, or the
     /// layer [cancels on disconnect](crate::IdempotencyLayer::cancel_on_disconnect). The claim lapses.
+    #[non_exhaustive]
     Dropped {
         /// The operation.
         key: &'a RecordKey,
@@ -143,9 +157,11 @@ impl fmt::Display for StoreVerb {
 /// It is called where events occur, on the request's own path, so it should be quick and must not block. Its panics are
 /// caught and change nothing, since it is called while keys are claimed.
 ///
+/// An observer in an `Arc` is one too, so that the application can keep the other half:
+///
 /// ```
-/// use std::sync::atomic::{AtomicU64, Ordering};
-/// use tower_idempotency::{Event, Observer};
+/// use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
+/// use tower_idempotency::{Event, IdempotencyLayer, MemoryStore, Observer};
 ///
 /// #[derive(Default)]
 /// struct Replays(AtomicU64);
@@ -157,8 +173,38 @@ impl fmt::Display for StoreVerb {
 ///         }
 ///     }
 /// }
+///
+/// let replays = Arc::new(Replays::default());
+/// let layer = IdempotencyLayer::new(MemoryStore::new()).observer(replays.clone());
+/// assert_eq!(replays.0.load(Ordering::Relaxed), 0);
+/// # drop(layer);
+/// ```
+///
+/// So is a closure:
+///
+/// ```
+/// use tower_idempotency::{Event, IdempotencyLayer, MemoryStore};
+///
+/// let layer = IdempotencyLayer::new(MemoryStore::new()).observer(|event: &Event<'_>| {
+///     if let Event::ClaimLost { key, attempt, .. } = event {
+///         eprintln!("attempt {attempt} of {} was overtaken", key.route());
+///     }
+/// });
+/// # drop(layer);
 /// ```
 pub trait Observer: Send + Sync + 'static {
     /// Handles an event.
     fn on_event(&self, event: &Event<'_>);
+}
+
+impl<F: Fn(&Event<'_>) + Send + Sync + 'static> Observer for F {
+    fn on_event(&self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+impl<O: Observer + ?Sized> Observer for Arc<O> {
+    fn on_event(&self, event: &Event<'_>) {
+        (**self).on_event(event);
+    }
 }

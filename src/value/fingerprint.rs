@@ -42,7 +42,7 @@ impl Fingerprint {
     /// Creates a builder for a fingerprint of your own, made of parts.
     ///
     /// ```
-    /// use tower_idempotency::Fingerprint;
+    /// use tower_idempotency::fingerprint::Fingerprint;
     ///
     /// let a = Fingerprint::builder().part(b"eur").part(b"100").build();
     /// assert_ne!(a, Fingerprint::builder().part(b"eur1").part(b"00").build());

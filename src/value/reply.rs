@@ -16,7 +16,7 @@ impl Reply {
     ///
     /// ```
     /// use bytes::Bytes;
-    /// use tower_idempotency::Reply;
+    /// use tower_idempotency::policy::Reply;
     ///
     /// let success = Reply::fixed(http::Response::new(Bytes::from_static(b"success")));
     /// # drop(success);
@@ -31,7 +31,7 @@ impl Reply {
     /// ```
     /// use bytes::Bytes;
     /// use http::{Response, StatusCode};
-    /// use tower_idempotency::{OnDuplicate, Reply};
+    /// use tower_idempotency::{OnDuplicate, policy::Reply};
     ///
     /// // 200 with the first answer's body, whatever its status of success was.
     /// let already = Reply::from_fn(|duplicate| {

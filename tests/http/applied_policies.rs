@@ -3,8 +3,8 @@
 use std::{fmt::Debug, time::Duration};
 
 use tower_idempotency::{
-    AfterCrash, ConsumerLayer, Fingerprint, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Policy, RunPolicy,
-    TokenLayer, Tokens, WhileRunning,
+    AfterCrash, ConsumerLayer, IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Policy, RunPolicy, TokenLayer, Tokens,
+    WhileRunning, fingerprint::Fingerprint,
 };
 
 const fn secs(seconds: u64) -> Duration {
@@ -218,7 +218,7 @@ fn a_policy_of_every_edge_means_the_same_for_requests() {
 #[cfg(feature = "presets")]
 #[test]
 fn a_preset_leaves_alone_what_it_does_not_set() {
-    use tower_idempotency::{Preset, preset};
+    use tower_idempotency::preset::{self, Preset};
     let set = || requests().lease(secs(10)).after_crash(AfterCrash::Never).stream_after(secs(4));
     let presets: [fn() -> Preset; 3] = [preset::stripe_api, preset::ietf_draft, preset::github_webhook_by_body];
     for preset in presets {

@@ -6,10 +6,9 @@ use crate::faulty_bench::{Bench, End, LEASE, STORE_TIMEOUT, ask, record_key, sec
 use axum::{Router, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, Operation, Policy, Reconciler, StoreErrorKind,
-    StoreVerb,
+    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, Operation, Policy, Reconciler,
     reconcile::Resolution,
-    store::{Claimant, Finished, Release, Settlement, State, StoreAdmin},
+    store::{Claimant, Finished, Release, Settlement, State, StoreAdmin, StoreErrorKind, StoreVerb},
 };
 
 const DAY: Duration = secs(24 * 60 * 60);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_idempotency::{StoreErrorKind, StoreVerb};
+use tower_idempotency::store::{StoreErrorKind, StoreVerb};
 
 use crate::faulty_bench::{Bench, End, ask, secs};
 

@@ -7,9 +7,11 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, Service, util::BoxCloneSyncService};
 use tower_idempotency::{
-    BackgroundTasks, Duplicate, Event, Idempotency, IdempotencyLayer, KeptAnswer, MemoryStore, Operation, Policy,
-    RecordKey, Refusal, RefusedRequest, RequestBody, ResponseBody, ResponseFuture, StoreError, fingerprint, key, scope,
-    store::{Claim, Claimed, Record, Store, StoreAdmin, StoreFuture},
+    BackgroundTasks, Event, IdempotencyLayer, MemoryStore, Operation, Policy, Refusal, StoreError, fingerprint, key,
+    policy::{Duplicate, KeptAnswer},
+    scope,
+    service::{Idempotency, RefusedRequest, RequestBody, ResponseBody, ResponseFuture},
+    store::{Claim, Claimed, Record, RecordKey, Store, StoreAdmin, StoreFuture},
 };
 
 use crate::common::steps::Steps;

@@ -10,7 +10,10 @@ use tokio::{
     runtime::{Builder, Runtime},
     time::{Instant, sleep, timeout},
 };
-use tower_idempotency::{BackgroundTasks, Event, Observer, StoreErrorKind, StoreVerb, store::State};
+use tower_idempotency::{
+    BackgroundTasks, Event, Observer,
+    store::{State, StoreErrorKind, StoreVerb},
+};
 
 use crate::common::{
     Seen,

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use tokio::{task::yield_now, time::sleep};
-use tower_idempotency::{IdempotencyLayer, Policy, StoreErrorKind, StoreVerb, store::State, testing::Faults};
+use tower_idempotency::{
+    IdempotencyLayer, Policy,
+    store::{State, StoreErrorKind, StoreVerb},
+    testing::Faults,
+};
 
 use crate::common::{
     Seen,

@@ -7,8 +7,8 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tower_idempotency::{
-    StoreVerb, WhileRunning, fingerprint,
-    store::{Claim, State, Store},
+    WhileRunning, fingerprint,
+    store::{Claim, State, Store, StoreVerb},
 };
 
 use crate::common::{

@@ -5,7 +5,9 @@ use bytes::Bytes;
 use http::Response;
 use tokio::time::sleep;
 use tower_idempotency::{
-    BackgroundTasks, IdempotencyLayer, OnDuplicate, Policy, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    BackgroundTasks, IdempotencyLayer, OnDuplicate, Policy, WhileRunning,
+    policy::Reply,
+    store::{StoreErrorKind, StoreVerb},
 };
 
 /// What is heard while these requests are served, one after the other.

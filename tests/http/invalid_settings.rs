@@ -6,8 +6,8 @@ use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, service_fn};
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, ConsumerLayer, Fingerprint, IdempotencyLayer, MemoryStore, Once, Policy, Reconciler,
-    Tokens, reconcile::Resolution,
+    AfterCrash, BackgroundTasks, ConsumerLayer, IdempotencyLayer, MemoryStore, Once, Policy, Reconciler, Tokens,
+    fingerprint::Fingerprint, reconcile::Resolution,
 };
 
 fn layer() -> IdempotencyLayer {

@@ -10,7 +10,9 @@ use axum::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, MemoryStore, Secret, Tokens, key, scope,
+    ConsumerLayer, IdempotencyLayer, MemoryStore, Secret, Tokens,
+    fingerprint::Fingerprint,
+    key, scope,
     store::{Entry, Filter, State, StoreAdmin},
 };
 

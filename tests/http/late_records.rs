@@ -2,7 +2,10 @@
 
 use crate::faulty_bench::{Bench, End, LEASE, STORE_TIMEOUT, Way, ask, secs, ways, when};
 use tokio::time::sleep;
-use tower_idempotency::{BackgroundTasks, IdempotencyLayer, StoreErrorKind, StoreVerb, store::State};
+use tower_idempotency::{
+    BackgroundTasks, IdempotencyLayer,
+    store::{State, StoreErrorKind, StoreVerb},
+};
 
 const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
 

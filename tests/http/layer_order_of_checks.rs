@@ -18,7 +18,10 @@ use axum::{
     routing::post,
 };
 use tower_http::{decompression::RequestDecompressionLayer, trace::TraceLayer};
-use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::StoreAdmin};
+use tower_idempotency::{
+    IdempotencyLayer, MemoryStore,
+    store::{RecordKey, StoreAdmin},
+};
 
 use crate::{
     common::{Counter, Seen, post as send, see},

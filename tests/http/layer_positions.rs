@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use tokio::net::TcpListener;
 use tower::{Layer, service_fn};
-use tower_idempotency::{IdempotencyLayer, MemoryStore, RequestBody};
+use tower_idempotency::{IdempotencyLayer, MemoryStore, service::RequestBody};
 
 fn layer() -> IdempotencyLayer {
     IdempotencyLayer::new(MemoryStore::new())

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    BackgroundTasks, IdempotencyLayer, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
-    store::{State, StoreAdmin},
+    BackgroundTasks, IdempotencyLayer, OnDuplicate, WhileRunning,
+    policy::Reply,
+    store::{State, StoreAdmin, StoreErrorKind, StoreVerb},
 };
 
 /// When the first one's handler ends; the claim has long lapsed by then.

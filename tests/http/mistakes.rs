@@ -13,8 +13,8 @@ use axum::{
 use futures_util::stream;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Preset, TokenLayer, Tokens, key, scope,
-    testing::ManualClock,
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, TokenLayer, Tokens, key, preset::Preset,
+    scope, testing::ManualClock,
 };
 
 use crate::{

@@ -9,7 +9,8 @@ use tokio::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    BackgroundTasks, ConsumerLayer, Fingerprint, IdempotencyLayer, MemoryStore, Operation, testing::FaultyStore,
+    BackgroundTasks, ConsumerLayer, IdempotencyLayer, MemoryStore, Operation, fingerprint::Fingerprint,
+    testing::FaultyStore,
 };
 
 use crate::{
@@ -152,7 +153,7 @@ async fn a_background_task_that_takes_longer_than_it_may() {
 #[tokio::test]
 async fn a_store_that_fails_open() {
     let store = FaultyStore::new(MemoryStore::new());
-    store.faults().on_all().fail(tower_idempotency::StoreErrorKind::Unavailable);
+    store.faults().on_all().fail(tower_idempotency::store::StoreErrorKind::Unavailable);
     let open = IdempotencyLayer::new(store).unscoped().fail_open();
     let (statuses, heard) = twice(app(open, || "done"), order).await;
     assert_eq!(statuses, [200, 200]);

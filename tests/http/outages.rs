@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::faulty_bench::{Bench, LEASE, STORE_TIMEOUT, Way, Wire, ask, millis, secs, ways, when};
 use tokio::time::sleep;
 use tower_idempotency::{
-    BackgroundTasks, IdempotencyLayer, Policy, StoreErrorKind, StoreVerb, WhileRunning, store::State,
+    BackgroundTasks, IdempotencyLayer, Policy, WhileRunning,
+    store::{State, StoreErrorKind, StoreVerb},
 };
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tower::Service;
-use tower_idempotency::{Keep, Policy, RequestBody, StoreErrorKind, StoreVerb, store::State};
+use tower_idempotency::{
+    Keep, Policy,
+    service::RequestBody,
+    store::{State, StoreErrorKind, StoreVerb},
+};
 
 use crate::common::{
     Counter, Seen,

@@ -14,8 +14,11 @@ use tokio::{
 };
 use tower::Service;
 use tower_idempotency::{
-    Event, IdempotencyLayer, Observer, OnDuplicate, Policy, RefusedRequest, Reply, StoreErrorKind, StoreVerb,
-    WhileRunning, fingerprint, key, scope, store::State,
+    Event, IdempotencyLayer, Observer, OnDuplicate, Policy, WhileRunning, fingerprint, key,
+    policy::Reply,
+    scope,
+    service::RefusedRequest,
+    store::{State, StoreErrorKind, StoreVerb},
 };
 
 use crate::common::{

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::faulty_bench::{Ask, Bench, End, LEASE, STORE_TIMEOUT, Way, ask, millis, secs, when};
 use tokio::{task::JoinHandle, time::sleep};
-use tower_idempotency::{BackgroundTasks, IdempotencyLayer, StoreErrorKind, StoreVerb, WhileRunning, store::State};
+use tower_idempotency::{
+    BackgroundTasks, IdempotencyLayer, WhileRunning,
+    store::{State, StoreErrorKind, StoreVerb},
+};
 
 const SEEDS: u64 = 60;
 const PATIENCE: Duration = secs(20);

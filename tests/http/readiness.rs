@@ -70,7 +70,8 @@ async fn only_a_ready_service_is_called() {
 #[tokio::test]
 async fn readiness_is_that_of_the_inner_service() {
     let (mock, mut handle) =
-        tower_test::mock::pair::<Request<tower_idempotency::RequestBody<Full<Bytes>>>, Response<Full<Bytes>>>();
+        tower_test::mock::pair::<Request<tower_idempotency::service::RequestBody<Full<Bytes>>>, Response<Full<Bytes>>>(
+        );
     let mut service = tower_test::mock::Spawn::new(IdempotencyLayer::new(MemoryStore::new()).layer(mock));
     handle.allow(0);
     assert!(service.poll_ready().is_pending());
@@ -87,7 +88,8 @@ async fn readiness_is_that_of_the_inner_service() {
 #[tokio::test]
 async fn errors_are_those_of_the_inner_service() {
     let (mock, mut handle) =
-        tower_test::mock::pair::<Request<tower_idempotency::RequestBody<Full<Bytes>>>, Response<Full<Bytes>>>();
+        tower_test::mock::pair::<Request<tower_idempotency::service::RequestBody<Full<Bytes>>>, Response<Full<Bytes>>>(
+        );
     let service = IdempotencyLayer::new(MemoryStore::new()).layer(mock);
     for _ in 0..2 {
         let answer = tokio::spawn(service.clone().oneshot(request("POST", Some("a"))));

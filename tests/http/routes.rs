@@ -59,7 +59,7 @@ async fn fallbacks_and_services_go_by_the_whole_path() {
             Ok::<_, std::convert::Infallible>(axum::response::Response::new(operation.record_key().route().to_owned()))
         });
         let inner = tower::ServiceBuilder::new()
-            .map_request(|request: axum::http::Request<tower_idempotency::RequestBody<axum::body::Body>>| {
+            .map_request(|request: axum::http::Request<tower_idempotency::service::RequestBody<axum::body::Body>>| {
                 request.map(axum::body::Body::new)
             })
             .service(inner);

@@ -14,8 +14,9 @@ use http::{Request, Response};
 use tokio::time::sleep;
 use tower::{Layer, Service, service_fn};
 use tower_idempotency::{
-    BackgroundTasks, Event, IdempotencyLayer, MemoryStore, Observer, Operation, RequestBody, Secret, StoreErrorKind,
-    StoreVerb, scope,
+    BackgroundTasks, Event, IdempotencyLayer, MemoryStore, Observer, Operation, Secret, scope,
+    service::RequestBody,
+    store::{StoreErrorKind, StoreVerb},
 };
 use tracing::{
     Metadata, Subscriber,

@@ -12,7 +12,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 use tower::{Layer, service_fn};
-use tower_idempotency::{IdempotencyLayer, Keep, MemoryStore, Policy, RequestBody, fingerprint, key, scope};
+use tower_idempotency::{IdempotencyLayer, Keep, MemoryStore, Policy, fingerprint, key, scope, service::RequestBody};
 
 use crate::{
     answers::fixture::{Fixture, KEPT, RELEASED},
@@ -150,7 +150,7 @@ fn what_needs_the_body_is_refused_when_the_layer_is_built() {
     };
     drop(layer().layer(service()));
     assert!(complaint(layer().fingerprint(fingerprint::bytes())).contains("add `.fingerprint(fingerprint::off())`"));
-    let by_closure = fingerprint::from_fn(|_, _| tower_idempotency::Fingerprint::builder().build());
+    let by_closure = fingerprint::from_fn(|_, _| tower_idempotency::fingerprint::Fingerprint::builder().build());
     assert!(complaint(layer().fingerprint(by_closure)).contains("fingerprint::from_fn(..)"));
     assert!(complaint(layer().key(key::content())).contains("take the key from the head"));
     assert!(complaint(layer().keep_request()).contains("`keep_request()` keeps it"));

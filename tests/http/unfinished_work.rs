@@ -98,7 +98,7 @@ async fn a_body_that_stands_still_is_given_up() {
         sender.send_data("half".into()).await.unwrap();
         let answer = answer.await.unwrap().unwrap();
         assert_eq!((answer.status().as_u16(), began.elapsed()), (408, timeout.unwrap_or(Duration::from_secs(60))));
-        let key = tower_idempotency::RecordKey::new("orders", None, "k").unwrap();
+        let key = tower_idempotency::store::RecordKey::new("orders", None, "k").unwrap();
         assert!(tower_idempotency::store::StoreAdmin::inspect(&store, &key).await.unwrap().is_none());
     }
 }

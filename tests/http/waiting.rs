@@ -7,7 +7,9 @@ use bytes::Bytes;
 use http::Response;
 use tokio::task::JoinHandle;
 use tower_idempotency::{
-    AfterCrash, BackgroundTasks, IdempotencyLayer, OnDuplicate, Reply, StoreErrorKind, StoreVerb, WhileRunning,
+    AfterCrash, BackgroundTasks, IdempotencyLayer, OnDuplicate, WhileRunning,
+    policy::Reply,
+    store::{StoreErrorKind, StoreVerb},
 };
 
 fn patient(patience: Duration) -> impl FnOnce(IdempotencyLayer) -> IdempotencyLayer {

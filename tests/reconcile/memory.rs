@@ -19,10 +19,9 @@ use tokio::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Once, Operation, Payload, Policy, Reconciler, RecordKey, RunPolicy, StoreErrorKind,
-    StoreVerb,
-    reconcile::{Abandoned, Resolution, SweepReport},
-    store::{Claim, Claimed, Filter, Settlement, State, Store, StoreAdmin},
+    IdempotencyLayer, MemoryStore, Once, Operation, Policy, Reconciler, RunPolicy,
+    reconcile::{Abandoned, Payload, Resolution, SweepReport},
+    store::{Claim, Claimed, Filter, RecordKey, Settlement, State, Store, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::FaultyStore,
 };
 

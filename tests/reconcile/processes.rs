@@ -13,10 +13,10 @@ use std::{
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    MemoryStore, Once, Operation, Payload, Reconciler, RecordKey, RunPolicy,
-    reconcile::{Resolution, SweepReport},
+    MemoryStore, Once, Operation, Reconciler, RunPolicy,
+    reconcile::{Payload, Resolution, SweepReport},
     run::RunError,
-    store::{Claim, Filter, State, StoreAdmin},
+    store::{Claim, Filter, RecordKey, State, StoreAdmin},
 };
 
 use crate::stores::{Shared, connect};

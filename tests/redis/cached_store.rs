@@ -34,8 +34,8 @@ async fn redis_in_front_of_another_store() {
 #[cfg(feature = "sqlite")]
 mod before_sqlite {
     use tower_idempotency::{
-        RecordKey, SqliteStore,
-        store::{Committed, Entered, TransactionalStore},
+        SqliteStore,
+        store::{Committed, Entered, RecordKey, TransactionalStore},
     };
 
     use super::*;

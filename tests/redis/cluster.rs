@@ -12,8 +12,8 @@ use std::{
 use redis::cluster::ClusterClient;
 use tokio::time::timeout;
 use tower_idempotency::{
-    RecordKey, RedisStore, StoreErrorKind,
-    store::{Claimed, Filter, Finished, Origin, Settlement, State, Store, StoreAdmin},
+    RedisStore,
+    store::{Claimed, Filter, Finished, Origin, RecordKey, Settlement, State, Store, StoreAdmin, StoreErrorKind},
     testing::suite,
 };
 

@@ -8,7 +8,10 @@ use std::{
     thread,
 };
 
-use tower_idempotency::{RecordKey, RedisStore, StoreError, StoreErrorKind, store::Store};
+use tower_idempotency::{
+    RedisStore, StoreError,
+    store::{RecordKey, Store, StoreErrorKind},
+};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},

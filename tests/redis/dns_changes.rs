@@ -10,8 +10,8 @@ use std::{
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    RedisStore, StoreErrorKind,
-    store::{Claimed, Store},
+    RedisStore,
+    store::{Claimed, Store, StoreErrorKind},
 };
 
 use crate::{claim, granted, key, proxy, replays, server::Server, settled};

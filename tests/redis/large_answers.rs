@@ -7,8 +7,11 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
 };
 use tower_idempotency::{
-    RecordKey, RedisStore, StoreErrorKind,
-    store::{Binding, Claim, Claimed, Finished, Issue, Origin, Settlement, State, Store, StoreAdmin},
+    RedisStore,
+    store::{
+        Binding, Claim, Claimed, Finished, Issue, Origin, RecordKey, Settlement, State, Store, StoreAdmin,
+        StoreErrorKind,
+    },
 };
 
 use crate::{MINUTE, claim, granted, key, server::Server};

@@ -35,8 +35,8 @@ mod windows;
 use std::time::Duration;
 
 use tower_idempotency::{
-    RecordKey, RedisStore,
-    store::{Claim, Claimed, Finished, Granted, Origin, Release, Settlement, Store},
+    RedisStore,
+    store::{Claim, Claimed, Finished, Granted, Origin, RecordKey, Release, Settlement, Store},
 };
 
 const MINUTE: Duration = Duration::from_secs(60);

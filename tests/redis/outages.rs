@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tower_idempotency::{
-    RedisStore, StoreErrorKind,
-    store::{Binding, Claimed, Finished, Issue, Issued, Origin, Renewed, Store, StoreAdmin},
+    RedisStore,
+    store::{Binding, Claimed, Finished, Issue, Issued, Origin, Renewed, Store, StoreAdmin, StoreErrorKind},
 };
 
 use crate::{MINUTE, claim, granted, key, release, replays, server::Server, settled, settlement};

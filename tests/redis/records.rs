@@ -1,9 +1,8 @@
 //! What stands in the server.
 
 use redis::aio::MultiplexedConnection;
-use tower_idempotency::{
-    StoreErrorKind,
-    store::{Caller, Claimed, Filter, Finished, Origin, Release, Renewed, State, Store, StoreAdmin},
+use tower_idempotency::store::{
+    Caller, Claimed, Filter, Finished, Origin, Release, Renewed, State, Store, StoreAdmin, StoreErrorKind,
 };
 
 use crate::{MINUTE, claim, granted, key, release, server::Server, settled, settlement, windows::windows_hold_and_end};

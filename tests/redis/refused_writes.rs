@@ -1,9 +1,6 @@
 //! The server is there and takes no writes: what it keeps is replayed all the same.
 
-use tower_idempotency::{
-    StoreErrorKind,
-    store::{Claimed, Finished, Renewed, Store},
-};
+use tower_idempotency::store::{Claimed, Finished, Renewed, Store, StoreErrorKind};
 
 use crate::{claim, granted, key, replays, server::Server, settled, settlement};
 

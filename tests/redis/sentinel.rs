@@ -7,8 +7,8 @@ use std::{future::ready, time::Duration};
 use axum::http::StatusCode;
 use tokio::time::Instant;
 use tower_idempotency::{
-    RedisStore, StoreErrorKind,
-    store::{Claimed, Store, StoreAdmin},
+    RedisStore,
+    store::{Claimed, Store, StoreAdmin, StoreErrorKind},
     testing::suite,
 };
 

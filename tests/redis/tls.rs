@@ -14,8 +14,8 @@ use std::{
 
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
-    RedisStore, StoreError, StoreErrorKind,
-    store::{Claimed, Finished, Store},
+    RedisStore, StoreError,
+    store::{Claimed, Finished, Store, StoreErrorKind},
     testing::suite,
 };
 

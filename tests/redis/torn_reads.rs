@@ -17,8 +17,8 @@ use redis::{
 };
 use tokio::time::{Instant, sleep};
 use tower_idempotency::{
-    RecordKey, RedisStore,
-    store::{Claim, Claimed, Filter, Origin, Settlement, Store, StoreAdmin},
+    RedisStore,
+    store::{Claim, Claimed, Filter, Origin, RecordKey, Settlement, Store, StoreAdmin},
 };
 
 use crate::{granted, key, server::Server};

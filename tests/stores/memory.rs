@@ -3,8 +3,8 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use tower_idempotency::{
-    MemoryStore, RecordKey,
-    store::{Claim, Claimed, Store, StoreAdmin},
+    MemoryStore,
+    store::{Claim, Claimed, RecordKey, Store, StoreAdmin},
     testing::{
         FaultyStore, ManualClock,
         suite::{self, Factory},
@@ -71,8 +71,8 @@ mod dropped {
     };
 
     use tower_idempotency::{
-        MemoryStore, RecordKey,
-        store::{Claim, Release, Settlement, Store},
+        MemoryStore,
+        store::{Claim, RecordKey, Release, Settlement, Store},
     };
     use tracing::{Event, Level, Subscriber};
     use tracing_subscriber::{

@@ -3,7 +3,7 @@
 use std::{error::Error, time::Duration};
 
 use serde::Deserialize;
-use tower_idempotency::{ConsumerLayer, Fingerprint, Operation, store::Store};
+use tower_idempotency::{ConsumerLayer, Operation, fingerprint::Fingerprint, store::Store};
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 

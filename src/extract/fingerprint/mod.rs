@@ -14,9 +14,10 @@ use http::{HeaderName, request::Parts};
 use super::body::form;
 #[cfg(feature = "json")]
 use super::json::{self, Pointer, Selection};
-use crate::value::{Fingerprint, Refusal};
+use crate::value::Refusal;
 
 pub use super::into::IntoFingerprintExtractor;
+pub use crate::value::{Fingerprint, FingerprintBuilder};
 
 pub(crate) use self::head::of_bytes;
 #[cfg(any(feature = "json", feature = "form"))]
@@ -64,7 +65,7 @@ pub fn off() -> FingerprintExtractor {
 /// Compares what the closure returns for the request's head and body.
 ///
 /// ```
-/// use tower_idempotency::{Fingerprint, IdempotencyLayer, MemoryStore, fingerprint};
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, fingerprint::{Fingerprint, self}};
 ///
 /// // The first line is what counts.
 /// let first_line = fingerprint::from_fn(|parts, body| {
@@ -79,7 +80,7 @@ pub fn off() -> FingerprintExtractor {
 /// spares hashing the body again. Take it from that layer, never from the header, which anybody can write:
 ///
 /// ```
-/// use tower_idempotency::{Fingerprint, fingerprint};
+/// use tower_idempotency::fingerprint::{Fingerprint, self};
 ///
 /// #[derive(Clone)]
 /// struct VerifiedDigest([u8; 32]);
@@ -274,7 +275,7 @@ impl FingerprintExtractor {
 
 #[cfg(any(feature = "json", feature = "form"))]
 fn invalid(what: &'static str) -> Refusal {
-    Refusal::BodyInvalid(std::borrow::Cow::Borrowed(what))
+    Refusal::BodyInvalid { detail: std::borrow::Cow::Borrowed(what) }
 }
 
 impl fmt::Debug for FingerprintExtractor {

@@ -13,393 +13,45 @@
 //! # drop((by_header, by_order, by_content));
 //! ```
 
+mod combine;
+mod extractor;
+mod join;
 #[cfg(feature = "axum")]
 mod parameters;
 mod place;
-
-use std::{borrow::Cow, fmt, sync::Arc};
-
-use bytes::Bytes;
-use http::{HeaderName, request::Parts};
-
-#[cfg(feature = "json")]
-use super::json;
-use super::{
-    body::{pairs, structured},
-    credential,
-};
-use crate::value::{KeyError, check_key};
+mod sources;
 
 #[cfg(feature = "axum")]
+#[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
 pub use self::parameters::PathParameters;
-pub use super::into::IntoKeyExtractor;
-
-/// An extractor of a request's key. Created by the functions of this module.
-#[derive(Clone)]
-#[must_use = "a key extractor does nothing until a layer has it"]
-pub struct KeyExtractor(KeyKind);
-
-type KeyFn = dyn Fn(&Parts) -> Result<Option<String>, KeyError> + Send + Sync;
-
-#[derive(Clone)]
-enum KeyKind {
-    Header {
-        name: HeaderName,
-        strict: bool,
-    },
-    Query(Arc<str>),
-    #[cfg(feature = "axum")]
-    Path(Arc<[Box<str>]>),
-    Closure(Arc<KeyFn>),
-    Content,
-    #[cfg(feature = "json")]
-    Json(json::Pointer),
-    #[cfg(feature = "form")]
-    Form(Arc<str>),
-    /// The same; a body of another type has no key.
-    Field(Arc<str>),
-    #[cfg(feature = "xml")]
-    Xml(Arc<str>),
-    All(Arc<[KeyExtractor]>),
-    First(Arc<[KeyExtractor]>),
-}
-
-/// Takes the key from a header, as a Structured Field string (RFC 9651) or bare: `"abc"` and `abc` are one key.
-///
-/// Several lines of the header are malformed, and so is anything that is neither of the two forms.
-///
-/// # Panics
-///
-/// Panics if `name` is not a valid header name.
-#[track_caller]
-pub fn header(name: &str) -> KeyExtractor {
-    let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { panic!("{name:?} is no header name") };
-    KeyExtractor(KeyKind::Header { name, strict: false })
-}
-
-/// Takes the key from a query parameter, percent-decoded. A parameter that is there twice is malformed.
-pub fn query(name: &str) -> KeyExtractor {
-    KeyExtractor(KeyKind::Query(name.into()))
-}
-
-/// Takes the key from one or several parameters of the matched route, percent-decoded: `id` of `/orders/{id}/pay`.
-///
-/// Name every parameter that distinguishes operations. On `/{tenant}/orders/{id}/pay`, the `id` alone would give two
-/// tenants one key for the same number, and the second one's payment would not run:
-///
-/// ```
-/// use tower_idempotency::key;
-///
-/// let by_order = key::path("id");
-/// let by_order_of_tenant = key::path(["tenant", "id"]);
-/// # drop((by_order, by_order_of_tenant));
-/// ```
-///
-/// Several parameters are joined as by [`all`]. A route without such a parameter has no key, and its requests are
-/// refused.
-///
-/// # Panics
-///
-/// Panics if no parameter is named.
-#[cfg(feature = "axum")]
-#[track_caller]
-pub fn path(parameters: impl PathParameters) -> KeyExtractor {
-    let names = parameters.names();
-    assert!(!names.is_empty(), "key::path([]): no parameter of the route is named");
-    KeyExtractor(KeyKind::Path(names.into()))
-}
-
-/// Takes the key out of the request's head with a closure. `Ok(None)` means that there is none.
-///
-/// The rules for keys apply to it too: 1 to 255 bytes, no control characters.
-///
-/// ```
-/// use tower_idempotency::{KeyError, key};
-///
-/// let last_segment = key::from_fn(|parts| match parts.uri.path().rsplit('/').next() {
-///     Some("") | None => Err(KeyError::malformed("the path ends without an order number")),
-///     Some(order) => Ok(Some(order.to_owned())),
-/// });
-/// # drop(last_segment);
-/// ```
-pub fn from_fn(key: impl Fn(&Parts) -> Result<Option<String>, KeyError> + Send + Sync + 'static) -> KeyExtractor {
-    KeyExtractor(KeyKind::Closure(Arc::new(key)))
-}
-
-/// Takes the content as the key: two requests with the same fingerprint are one operation, without any help of the
-/// client.
-///
-/// This is for anti-resubmit within a short retention. It cannot tell a second order from a retry of the first. If the
-/// fingerprint is off, the key is that of the bytes.
-///
-/// The layer needs to know whose content it is: set a [`scope`](crate::IdempotencyLayer::scope),
-/// [`credentials`](crate::IdempotencyLayer::credentials) or [`unscoped`](crate::IdempotencyLayer::unscoped). Otherwise
-/// one cookie that changes between two clicks would make two operations of them, so a layer with none of the three
-/// panics when it is put around a service. A request without an [optional](crate::scope::ScopeExtractor::optional)
-/// scope is distinguished by its credentials.
-///
-/// ```
-/// use std::time::Duration;
-/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key, scope};
-///
-/// let layer = IdempotencyLayer::new(MemoryStore::new())
-///     .key(key::content())
-///     .scope(scope::cookie("session"))
-///     .policy(Policy::reject().retention(Duration::from_secs(3)));
-/// # drop(layer);
-/// ```
-///
-/// The content is always there, so it can only be the last of [`first`]. It cannot be part of [`all`] or of a scope.
-pub fn content() -> KeyExtractor {
-    KeyExtractor(KeyKind::Content)
-}
-
-/// Takes the key from a JSON body, at `pointer` (RFC 6901): a string or an integer.
-///
-/// Anything else there is malformed, and so is a body that is not JSON, is nested more than 128 deep, has more than
-/// 50,000 values in it, or has a member on the way twice. An integer is taken as it is written, however long.
-///
-/// # Panics
-///
-/// Panics if `pointer` is not a valid JSON pointer.
-#[cfg(feature = "json")]
-#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
-#[track_caller]
-pub fn json(pointer: &str) -> KeyExtractor {
-    match json::Pointer::parse(pointer) {
-        Ok(pointer) => KeyExtractor(KeyKind::Json(pointer)),
-        Err(what) => panic!("{pointer:?}: {what}"),
-    }
-}
-
-/// Takes the key from a field of a form body, `application/x-www-form-urlencoded` or `multipart/form-data`, decoded.
-///
-/// A body of another media type is malformed. So is a field that is there twice, a `multipart/form-data` body that is
-/// torn, and a body of more than 1,000 fields.
 #[cfg(feature = "form")]
 #[cfg_attr(docsrs, doc(cfg(feature = "form")))]
-pub fn form(field: &str) -> KeyExtractor {
-    KeyExtractor(KeyKind::Form(field.into()))
-}
-
-/// Takes the key from a field of a form body; a body of another media type has none. A `multipart/form-data` body is
-/// searched with the feature `form` only.
-pub(crate) fn field(name: &str) -> KeyExtractor {
-    KeyExtractor(KeyKind::Field(name.into()))
-}
-
-/// Takes the key from the text of an element of an XML body: a child of the document element, by its name as it is
-/// written.
-///
-/// A document that is not well-formed or not UTF-8 is malformed, and so is one with a document type or with an entity
-/// beyond XML's own five: nothing is expanded, and nothing external is loaded. An element that is there twice, or has
-/// elements in it, is malformed too. The spelling of names is not checked.
+pub use self::sources::form;
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub use self::sources::json;
+#[cfg(feature = "axum")]
+#[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
+pub use self::sources::path;
 #[cfg(feature = "xml")]
 #[cfg_attr(docsrs, doc(cfg(feature = "xml")))]
-pub fn xml(element: &str) -> KeyExtractor {
-    KeyExtractor(KeyKind::Xml(element.into()))
-}
+pub use self::sources::xml;
+pub use super::into::IntoKeyExtractor;
+pub use crate::value::KeyError;
 
-/// Joins several parts to one key. All of them have to be there.
-///
-/// Each part follows its length (`3:100,5:order,`), so that two lists of parts never make one key.
-///
-/// ```
-/// use tower_idempotency::key;
-///
-/// let per_terminal = key::all([key::header("X-Terminal"), key::query("receipt")]);
-/// # drop(per_terminal);
-/// ```
-///
-/// # Panics
-///
-/// Panics if [`content`] is one of them.
-#[track_caller]
-pub fn all(parts: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
-    let parts: Arc<[_]> = parts.into_iter().collect();
-    let has_content = parts.iter().any(KeyExtractor::ends_in_content);
-    assert!(!has_content, "key::all({parts:?}): {CONTENT_ELSEWHERE}");
-    KeyExtractor(KeyKind::All(parts))
-}
-
-/// Takes the first of several keys that is there.
-///
-/// A malformed key ends the search: the request is refused. [`content`] may be the last of them:
-///
-/// ```
-/// use tower_idempotency::key;
-///
-/// // A client that sends no key is at least protected against a double click.
-/// let by_header_or_content = key::first([key::header("Idempotency-Key"), key::content()]);
-/// # drop(by_header_or_content);
-/// ```
-///
-/// # Panics
-///
-/// Panics if [`content`] is one of them but not the last.
-#[track_caller]
-pub fn first(of: impl IntoIterator<Item = KeyExtractor>) -> KeyExtractor {
-    let of: Arc<[_]> = of.into_iter().collect();
-    let hides_others = of.iter().rev().skip(1).any(KeyExtractor::ends_in_content);
-    assert!(!hides_others, "key::first({of:?}): {CONTENT_ELSEWHERE}");
-    KeyExtractor(KeyKind::First(of))
-}
-
-pub(super) const CONTENT_ELSEWHERE: &str =
-    "`key::content()` is always there, so it can only be the whole key, or the last of `key::first(..)`";
-
-impl KeyExtractor {
-    /// Accepts the quoted string form only, as draft-ietf-httpapi-idempotency-key-header-07 asks for.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the key does not come from a header.
-    #[track_caller]
-    pub fn strict(self) -> Self {
-        match self.0 {
-            KeyKind::Header { name, .. } => Self(KeyKind::Header { name, strict: true }),
-            other => panic!("{other:?}: only a key from a header has a strict form"),
-        }
-    }
-
-    /// Returns whether the content is the key of a request that has no other.
-    pub(crate) fn ends_in_content(&self) -> bool {
-        match &self.0 {
-            KeyKind::Content => true,
-            KeyKind::First(of) => of.last().is_some_and(Self::ends_in_content),
-            _ => false,
-        }
-    }
-
-    /// Returns the form field that a token is in.
-    #[cfg(feature = "form")]
-    pub(crate) fn form_field(&self) -> Option<&str> {
-        match &self.0 {
-            KeyKind::Field(field) => Some(field),
-            _ => None,
-        }
-    }
-
-    /// Returns whether a header that carries a secret is in it.
-    pub(super) fn is_credential(&self) -> bool {
-        match &self.0 {
-            KeyKind::Header { name, .. } => credential::is_secret(name),
-            KeyKind::All(parts) | KeyKind::First(parts) => parts.iter().any(Self::is_credential),
-            _ => false,
-        }
-    }
-
-    /// Returns whether the body has to be read first.
-    pub(crate) fn needs_body(&self) -> bool {
-        match &self.0 {
-            #[cfg(feature = "json")]
-            KeyKind::Json(_) => true,
-            #[cfg(feature = "form")]
-            KeyKind::Form(_) => true,
-            KeyKind::Field(_) => true,
-            #[cfg(feature = "xml")]
-            KeyKind::Xml(_) => true,
-            KeyKind::All(parts) | KeyKind::First(parts) => parts.iter().any(Self::needs_body),
-            _ => false,
-        }
-    }
-
-    /// Extracts the key. `body` is empty as long as it is not [needed](Self::needs_body).
-    pub(crate) fn extract<'a>(&self, parts: &'a Parts, body: &'a Bytes) -> Result<Option<Cow<'a, str>>, KeyError> {
-        match &self.0 {
-            KeyKind::Header { name, strict } => {
-                let mut lines = parts.headers.get_all(name).iter();
-                let Some(line) = lines.next() else { return Ok(None) };
-                if lines.next().is_some() {
-                    return Err(KeyError::Repeated);
-                }
-                structured::parse(line.as_bytes(), *strict).map(Some)
-            }
-            KeyKind::Query(name) => pairs::parameter(parts.uri.query().unwrap_or_default().as_bytes(), name),
-            #[cfg(feature = "axum")]
-            KeyKind::Path(names) => owned(of_path(parts, names)),
-            KeyKind::Closure(key) => owned(key(parts)),
-            KeyKind::Content => Ok(None),
-            #[cfg(feature = "json")]
-            KeyKind::Json(pointer) => owned(json::key(body, pointer)),
-            #[cfg(feature = "form")]
-            KeyKind::Form(field) => owned(super::body::form::key(parts, body, field)),
-            #[cfg(feature = "form")]
-            KeyKind::Field(field) => owned(super::body::form::field(parts, body, field)),
-            #[cfg(not(feature = "form"))]
-            KeyKind::Field(field) => pairs::field(&parts.headers, body, field),
-            #[cfg(feature = "xml")]
-            KeyKind::Xml(element) => owned(super::body::xml::key(body, element)),
-            KeyKind::All(all) => {
-                let mut joined = String::new();
-                for part in &**all {
-                    let Some(part) = part.extract(parts, body)? else { return Ok(None) };
-                    join(&mut joined, &part)?;
-                }
-                Ok(Some(Cow::Owned(joined)))
-            }
-            KeyKind::First(all) => {
-                all.iter().map(|one| one.extract(parts, body)).find(|key| !matches!(key, Ok(None))).unwrap_or(Ok(None))
-            }
-        }
-    }
-}
-
-/// Appends a part, preceded by its length.
-fn join(joined: &mut String, part: &str) -> Result<(), KeyError> {
-    check_key(part)?;
-    joined.extend([&*part.len().to_string(), ":", part, ","]);
-    Ok(())
-}
-
-#[cfg(feature = "axum")]
-fn of_path(parts: &Parts, names: &[Box<str>]) -> Result<Option<String>, KeyError> {
-    let Some(mut values) = super::route::path_parameters(parts, names)? else { return Ok(None) };
-    if values.len() == 1 {
-        return Ok(values.pop());
-    }
-    let mut joined = String::new();
-    values.iter().try_for_each(|value| join(&mut joined, value))?;
-    Ok(Some(joined))
-}
-
-fn owned<'a>(key: Result<Option<String>, KeyError>) -> Result<Option<Cow<'a, str>>, KeyError> {
-    key.map(|key| key.map(Cow::Owned))
-}
-
-impl fmt::Debug for KeyExtractor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for KeyKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header { name, .. } => write!(f, "key::header({:?})", name.as_str()),
-            Self::Query(name) => write!(f, "key::query({name:?})"),
-            #[cfg(feature = "axum")]
-            Self::Path(names) => match &**names {
-                [name] => write!(f, "key::path({name:?})"),
-                names => write!(f, "key::path({names:?})"),
-            },
-            Self::Closure(_) => f.write_str("key::from_fn(..)"),
-            Self::Content => f.write_str("key::content()"),
-            #[cfg(feature = "json")]
-            Self::Json(pointer) => write!(f, "key::json({pointer:?})"),
-            #[cfg(feature = "form")]
-            Self::Form(field) => write!(f, "key::form({field:?})"),
-            Self::Field(field) => write!(f, "the field {field:?}"),
-            #[cfg(feature = "xml")]
-            Self::Xml(element) => write!(f, "key::xml({element:?})"),
-            Self::All(parts) => write!(f, "key::all({parts:?})"),
-            Self::First(of) => write!(f, "key::first({of:?})"),
-        }
-    }
-}
+pub(in crate::extract) use self::combine::CONTENT_ELSEWHERE;
+pub(crate) use self::sources::field;
+pub use self::{
+    combine::{all, first},
+    extractor::KeyExtractor,
+    sources::{content, from_body, from_fn, header, query},
+};
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
+    use bytes::Bytes;
     use http::Request;
 
     use super::*;
@@ -426,6 +78,24 @@ mod tests {
         let by_query = query("id");
         assert_eq!(extract(&by_query, Request::builder().uri("/?a=1&id=x%2Fy")), Ok(Some("x/y".into())));
         assert_eq!(extract(&by_query, Request::builder().uri("/?id=1&id=1")), Err(KeyError::Repeated));
+    }
+
+    #[test]
+    fn from_the_body() {
+        let first_byte = from_body(|parts, body| match (parts.method.as_str(), body.first()) {
+            ("POST", Some(byte)) if byte.is_ascii_graphic() => Ok(Some(char::from(*byte).into())),
+            ("POST", Some(_)) => Err(KeyError::malformed("not a letter")),
+            _ => Ok(None),
+        });
+        let key = |method: &str, body: &'static [u8]| {
+            let (parts, ()) = Request::builder().method(method).body(()).unwrap().into_parts();
+            first_byte.extract(&parts, &Bytes::from_static(body)).map(|key| key.map(Cow::into_owned))
+        };
+        assert_eq!(key("POST", b"abc"), Ok(Some("a".into())));
+        assert_eq!((key("POST", b""), key("PUT", b"abc")), (Ok(None), Ok(None)));
+        assert!(key("POST", b"\n").is_err());
+        assert!(first_byte.needs_body() && all([query("a"), first_byte.clone()]).needs_body());
+        assert_eq!(format!("{first_byte:?}"), "key::from_body(..)");
     }
 
     #[test]

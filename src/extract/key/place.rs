@@ -1,11 +1,11 @@
-use super::{KeyExtractor, KeyKind};
+use super::extractor::{KeyExtractor, KeySource};
 
 impl KeyExtractor {
     /// Returns whether the key may be a string of RFC 9651 that consists of blanks.
     pub(crate) fn may_be_quoted(&self) -> bool {
         match &self.0 {
-            KeyKind::Header { .. } | KeyKind::Content => true,
-            KeyKind::First(of) => of.iter().all(Self::may_be_quoted),
+            KeySource::Header { .. } | KeySource::Content => true,
+            KeySource::First(of) => of.iter().all(Self::may_be_quoted),
             _ => false,
         }
     }
@@ -14,23 +14,23 @@ impl KeyExtractor {
     /// to send.
     pub(crate) fn place(&self) -> Option<String> {
         Some(match &self.0 {
-            KeyKind::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
-            KeyKind::Query(name) => format!("the query parameter `{name}`"),
+            KeySource::Header { name, .. } => format!("the header `{}`", as_written(name.as_str())),
+            KeySource::Query(name) => format!("the query parameter `{name}`"),
             #[cfg(feature = "axum")]
-            KeyKind::Path(names) => match &**names {
+            KeySource::Path(names) => match &**names {
                 [name] => format!("the path parameter `{name}`"),
                 names => format!("the path parameters `{}`", names.join("`, `")),
             },
             #[cfg(feature = "json")]
-            KeyKind::Json(pointer) => format!("the JSON body at {pointer:?}"),
+            KeySource::Json(pointer) => format!("the JSON body at {pointer:?}"),
             #[cfg(feature = "form")]
-            KeyKind::Form(name) => format!("the form field `{name}`"),
-            KeyKind::Field(name) => format!("the form field `{name}`"),
+            KeySource::Form(name) => format!("the form field `{name}`"),
+            KeySource::Field(name) => format!("the form field `{name}`"),
             #[cfg(feature = "xml")]
-            KeyKind::Xml(name) => format!("the XML element `{name}`"),
-            KeyKind::All(parts) => joined(parts, " and ")?,
-            KeyKind::First(of) => joined(of, " or ")?,
-            KeyKind::Closure(_) | KeyKind::Content => return None,
+            KeySource::Xml(name) => format!("the XML element `{name}`"),
+            KeySource::All(parts) => joined(parts, " and ")?,
+            KeySource::First(of) => joined(of, " or ")?,
+            KeySource::Closure(_) | KeySource::Body(_) | KeySource::Content => return None,
         })
     }
 }

@@ -6,7 +6,7 @@ use http::Response;
 use super::{codec, headers::HeaderPolicy};
 use crate::{
     body::Collected,
-    http::{response_kind::is_partial, respond::Times},
+    http::{respond::Times, response_kind::is_partial},
     value::Payload,
 };
 

@@ -8,12 +8,7 @@ use http::{HeaderMap, HeaderValue, Response};
 
 use super::codec;
 use crate::{
-    http::{
-        Exchange,
-        answer::RecordAction,
-        response_kind::has_failed,
-        respond::Times,
-    },
+    http::{Exchange, answer::RecordAction, respond::Times, response_kind::has_failed},
     problem,
 };
 

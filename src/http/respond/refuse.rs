@@ -86,7 +86,7 @@ impl Exchange {
 
     /// Returns the response to a duplicate while the first request runs: 409, or the application's own.
     pub(crate) fn running<R: Body>(&self, head: &Parts, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
-        let refusal = Refusal::RequestInProgress(left);
+        let refusal = Refusal::RequestInProgress { left };
         match &self.policy.while_running {
             WhileRunning::Respond(reply) | WhileRunning::WaitThenRespond(_, reply) => {
                 self.respond(&Duplicate { key, head, kept: None }, reply, Some(&refusal))
@@ -182,8 +182,8 @@ impl Exchange {
     /// Where that belongs which a refused request lacks, or has in a wrong form.
     pub(crate) fn place_for(&self, refusal: &Refusal) -> Option<String> {
         match (refusal, &self.scoping, &self.tokens) {
-            (Refusal::ScopeMissing | Refusal::ScopeInvalid(_), Scoping::Scope(scope), _) => scope.place(),
-            (Refusal::KeyMissing | Refusal::KeyInvalid(_), _, None) => self.key.place(),
+            (Refusal::ScopeMissing | Refusal::ScopeInvalid { .. }, Scoping::Scope(scope), _) => scope.place(),
+            (Refusal::KeyMissing | Refusal::KeyInvalid { .. }, _, None) => self.key.place(),
             (Refusal::TokenMissing, _, Some(rule)) => Some([self.key.place()?, rule.field.place()?].join(" or ")),
             _ => None,
         }

@@ -205,8 +205,8 @@ impl IdempotencyLayer {
     /// as unavailable, since a client that fills it could choose which routes are unprotected; see
     /// [`fail_open_when_full`](Self::fail_open_when_full).
     ///
-    /// [`Corrupt`]: crate::StoreErrorKind::Corrupt
-    /// [`Invalid`]: crate::StoreErrorKind::Invalid
+    /// [`Corrupt`]: crate::store::StoreErrorKind::Corrupt
+    /// [`Invalid`]: crate::store::StoreErrorKind::Invalid
     pub fn fail_open(self) -> Self {
         self.with(|exchange| exchange.fail_open = FailOpen::Away)
     }

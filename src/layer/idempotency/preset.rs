@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::layer::IdempotencyLayer;
 
@@ -6,7 +6,7 @@ use crate::layer::IdempotencyLayer;
 /// with the crate.
 ///
 /// ```
-/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, Preset, key};
+/// use tower_idempotency::{IdempotencyLayer, MemoryStore, Policy, key, preset::Preset};
 ///
 /// // The house's own convention.
 /// fn ours() -> Preset {
@@ -16,15 +16,16 @@ use crate::layer::IdempotencyLayer;
 /// let layer = IdempotencyLayer::new(MemoryStore::new()).preset(ours());
 /// # drop(layer);
 /// ```
+#[derive(Clone)]
 #[must_use = "a preset does nothing until a layer has it"]
-pub struct Preset(Box<Apply>);
+pub struct Preset(Arc<Apply>);
 
-type Apply = dyn FnOnce(IdempotencyLayer) -> IdempotencyLayer + Send;
+type Apply = dyn Fn(IdempotencyLayer) -> IdempotencyLayer + Send + Sync;
 
 impl Preset {
     /// Creates a preset from the closure that adjusts a layer.
-    pub fn new(apply: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer + Send + 'static) -> Self {
-        Self(Box::new(apply))
+    pub fn new(apply: impl Fn(IdempotencyLayer) -> IdempotencyLayer + Send + Sync + 'static) -> Self {
+        Self(Arc::new(apply))
     }
 
     pub(super) fn apply(self, layer: IdempotencyLayer) -> IdempotencyLayer {

@@ -137,7 +137,7 @@ impl IdempotencyLayer {
         /// ```
         /// use axum::{Router, body::Body, http::Request, routing::post};
         /// use tower::ServiceExt;
-        /// use tower_idempotency::{IdempotencyLayer, MemoryStore, RecordKey, store::StoreAdmin};
+        /// use tower_idempotency::{IdempotencyLayer, MemoryStore, store::{RecordKey, StoreAdmin}};
         ///
         /// # #[tokio::main(flavor = "current_thread")]
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

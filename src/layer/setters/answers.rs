@@ -65,7 +65,7 @@ macro_rules! answer_setter {
         ///
         /// The value is a date as in `Date` (RFC 9110, section 5.6.7), by the clock of the process that ran the
         /// request; the store counts by its own clock, so leave a margin of a few seconds. A record that was settled by
-        /// hand ([`Payload`](crate::Payload)) has no such header.
+        /// hand ([`Payload`](crate::reconcile::Payload)) has no such header.
         ///
         $(#[$more])*
         pub fn expires_header(self, name: ::http::HeaderName) -> Self {
@@ -120,7 +120,7 @@ macro_rules! answer_setter {
         /// Sets the closure that creates the answer to each refusal, in place of the layer's problem documents.
         ///
         /// The closure sees the refusal, the head of the request, and the key if there is one;
-        /// [`document`](crate::RefusedRequest::document) returns the layer's own document. A temporary refusal gets a
+        /// [`document`](crate::service::RefusedRequest::document) returns the layer's own document. A temporary refusal gets a
         /// `Retry-After` if its answer has none.
         ///
         $(#[$more])*

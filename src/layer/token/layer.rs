@@ -11,12 +11,12 @@ use crate::{
         scope::IntoScopeExtractor,
     },
     http::{Exchange, Idempotency, Scoping},
-    token::{Issuer, TokenRule, Tokens},
+    token::{Issuer, TokenRule, tokens::Tokens},
     value::{OnDuplicate, Policy, check_name},
 };
 
 /// A layer that requires a token of its purpose, and accepts each token once. Created by
-/// [`Tokens::layer`](crate::token::Tokens::layer).
+/// [`Tokens::layer`](crate::Tokens::layer).
 ///
 /// | the token | answer |
 /// | --- | --- |
@@ -38,7 +38,7 @@ use crate::{
 /// An answer of 401, 407 or 429 undoes the attempt: the token is valid as if it had not been sent.
 ///
 /// Requests of other [methods](Self::methods) reach the inner service untouched. A handler behind the layer can issue
-/// tokens with the [`TokenIssuer`](crate::TokenIssuer) for a request of any method.
+/// tokens with the [`TokenIssuer`](crate::token::TokenIssuer) for a request of any method.
 ///
 /// This layer has the settings of an [`IdempotencyLayer`](crate::IdempotencyLayer), except those that the token itself
 /// defines (key, scope, route) and those that would let a request without a valid token through (`key_optional`,

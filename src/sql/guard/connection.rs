@@ -18,9 +18,6 @@ pub(super) type Row<C> = <<C as Session>::Database as Database>::Row;
 )]
 pub trait Connection: Session {}
 
-#[diagnostic::do_not_recommend]
-impl<C: Session> Connection for C {}
-
 /// A value that can be bound to a statement of a database: any type that `sqlx` can encode for it and that is `Clone`.
 ///
 /// It is implemented for all such types.
@@ -29,13 +26,6 @@ pub trait Bind<C: Connection>: for<'q> Encode<'q, C::Database> + Type<C::Databas
 impl<C: Connection, V> Bind<C> for V where V: for<'q> Encode<'q, C::Database> + Type<C::Database> + Clone + Send {}
 
 /// What differs between the databases.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a connection of the `sqlx` that `tower-idempotency` uses",
-    label = "not a connection of sqlx 0.9",
-    note = "a transaction and a connection from a pool are dereferenced: `.on(&mut *tx)`",
-    note = "this crate works with sqlx 0.9: write `sqlx = \"0.9\"` in your Cargo.toml, with the features that you need",
-    note = "`cargo tree -i sqlx-core` shows the versions that are there; two of them have nothing in common"
-)]
 pub trait Session: Sized + Send {
     /// Its driver.
     type Database: Database<Connection = Self>;
@@ -86,6 +76,8 @@ pub trait Session: Sized + Send {
 
 macro_rules! session {
     ($connection:ty, $database:ty, $bind_word:expr, {$($constants:tt)*}) => {
+        impl Connection for $connection {}
+
         impl Session for $connection {
             type Database = $database;
             $($constants)*

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     sql::{
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         store::{
             retry::unreadable,
             values::{bytes, time},
@@ -17,7 +17,7 @@ use super::{Outbox, StagedMessage, table::number};
 const LOOKS: usize = 4;
 
 /// The operations of a relay.
-impl<D: Driver> Outbox<D> {
+impl<D: SqlDatabase> Outbox<D> {
     /// Leases messages that may be sent now, at most one of each key: the first that is unsent. Messages that were
     /// never tried come first, then those that have been due for the longest. Messages of the topics in `but` are
     /// skipped.
@@ -114,6 +114,6 @@ fn lines(topics: &[&str]) -> String {
     topics.iter().fold(String::from("\n"), |lines, topic| lines + topic + "\n")
 }
 
-pub(crate) fn read_all<D: Driver>(rows: &[D::Row]) -> Result<Vec<StagedMessage>, StoreError> {
+pub(crate) fn read_all<D: SqlDatabase>(rows: &[D::Row]) -> Result<Vec<StagedMessage>, StoreError> {
     rows.iter().map(StagedMessage::read::<D>).collect::<Result<_, _>>().map_err(unreadable::<D>)
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     sql::{
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         statement::BATCH,
         store::{retry::unreadable, values::time},
     },
@@ -24,7 +24,7 @@ pub struct OutboxStats {
 }
 
 /// The operations for operators.
-impl<D: Driver> Outbox<D> {
+impl<D: SqlDatabase> Outbox<D> {
     /// Returns how many messages wait, and since when. It reads all unsent messages.
     pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
         let rows = self.store.rows(&self.statements.stats, &[]).await?;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::{
-    sql::driver::Driver,
+    sql::driver::SqlDatabase,
     value::{Claimant, StoreError, StoreErrorKind, check_key, hex},
 };
 
@@ -109,7 +109,7 @@ pub struct StagedMessage {
 
 impl StagedMessage {
     /// Reads the columns of [`MESSAGE`](super::statements).
-    pub(crate) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
+    pub(crate) fn read<D: SqlDatabase>(row: &D::Row) -> sqlx::Result<Self> {
         let text = |at| Ok::<_, sqlx::Error>(D::text(row, at)?.unwrap_or_default());
         let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or_default());
         let message = Message {

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use sqlx::Database;
 use tokio::time::{Instant, timeout};
 
 use super::{Outbox, RelayStats, Sender, flight::Flight};
@@ -79,7 +80,7 @@ const BREATH: Duration = Duration::from_millis(10);
 /// sending its message when it resumes, although others have sent this message and later ones. A consumer that
 /// remembers the ids recognises this.
 #[must_use = "a relay does nothing until it runs"]
-pub struct Relay<D: SqlDatabase, S> {
+pub struct Relay<D: Database, S> {
     pub(super) outbox: Outbox<D>,
     pub(super) sender: Arc<S>,
     concurrency: usize,

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::StatementError,
         table::Table,
     },
@@ -45,7 +45,7 @@ pub struct Outbox<D: Database> {
     pub(super) woken: Arc<Notify>,
 }
 
-impl<D: Driver> Outbox<D> {
+impl<D: SqlDatabase> Outbox<D> {
     /// Creates an outbox in the table `idempotency_outbox`, on a pool of the application's. See also
     /// [`SqlStore::outbox`].
     ///
@@ -109,7 +109,7 @@ impl<D: Driver> Outbox<D> {
     }
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Returns an outbox on the pool of this store, in the table `idempotency_outbox`.
     ///
     /// All namespaces share it.

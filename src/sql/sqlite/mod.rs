@@ -51,8 +51,8 @@ use super::{
 ///
 /// SQLite has one writer at a time. Writers of one process take turns. If another process keeps the file locked past
 /// the [busy timeout](SqlStoreBuilder::busy_timeout), a call fails with
-/// [`Unavailable`](crate::StoreErrorKind::Unavailable), which layers answer with 503. A replay only reads, and waits
-/// for no writer.
+/// [`Unavailable`](crate::store::StoreErrorKind::Unavailable), which layers answer with 503. A replay only reads, and
+/// waits for no writer.
 ///
 /// # Who may read the file
 ///

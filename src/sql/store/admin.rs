@@ -6,7 +6,7 @@
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
     },
     store::{Cursor, Finished, Page, Stats, StoreAdmin, StoreFuture},
     value::{Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
@@ -21,7 +21,7 @@ use super::{
 /// The most records of one page, whatever the requested limit is.
 const LONGEST_PAGE: usize = 1000;
 
-impl<D: Driver> StoreAdmin for SqlStore<D> {
+impl<D: SqlDatabase> StoreAdmin for SqlStore<D> {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move { self.record(&self.space.id(key)).await })
     }
@@ -63,7 +63,7 @@ impl<D: Driver> StoreAdmin for SqlStore<D> {
     }
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     async fn page(&self, filter: Filter, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let [before, behind] = self.space.bounds();
         let from = match &after {

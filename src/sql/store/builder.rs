@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     sql::{
-        SqlStore, driver::Driver, error::StatementError, statement::Statements, table::Table,
+        SqlStore, driver::SqlDatabase, error::StatementError, statement::Statements, table::Table,
         transaction::InProcessClaims,
     },
     value::{StoreError, StoreErrorKind},
@@ -37,7 +37,7 @@ pub struct SqlStoreBuilder<D: Database> {
     driver: std::marker::PhantomData<fn() -> D>,
 }
 
-impl<D: Driver> SqlStoreBuilder<D> {
+impl<D: SqlDatabase> SqlStoreBuilder<D> {
     pub(in crate::sql) fn new() -> Self {
         Self {
             table: Table::default(),
@@ -183,7 +183,7 @@ impl<D: Driver> SqlStoreBuilder<D> {
     }
 }
 
-impl<D: Driver> fmt::Debug for SqlStoreBuilder<D> {
+impl<D: SqlDatabase> fmt::Debug for SqlStoreBuilder<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlStoreBuilder")
             .field("database", &D::NAME)

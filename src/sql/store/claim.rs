@@ -13,7 +13,7 @@
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::corrupt,
     },
     store::{Claimed, Granted, Issued},
@@ -30,7 +30,7 @@ use super::{
 /// How often a claim reads a record again that has changed in between.
 const LOOKS: usize = 32;
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Issues a token: inserts its record, or replaces one that has expired.
     pub(in crate::sql) async fn issue_record(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
         let id = self.space.id(key);

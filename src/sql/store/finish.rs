@@ -6,7 +6,7 @@
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::{corrupt, newer},
         statement::Statement,
     },
@@ -20,7 +20,7 @@ use super::{
     values::{bytes, lease_and_life, time},
 };
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Renews a lease.
     pub(in crate::sql) async fn renew_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
         let (id, claimant) = (self.space.id(key), claim.claimant.to_bytes());

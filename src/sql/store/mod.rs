@@ -49,7 +49,7 @@ use self::{
     connection_cache::ConnectionCache, namespace::Namespace, purge::Purging, recent_keys::RecentKeys,
     record_waiters::RecordWaiters,
 };
-use super::{driver::Driver, statement::Statements, table::Table, transaction::InProcessClaims};
+use super::{driver::SqlDatabase, statement::Statements, table::Table, transaction::InProcessClaims};
 
 pub use self::builder::SqlStoreBuilder;
 
@@ -123,7 +123,7 @@ pub(super) struct SqlShared<D: Database> {
     pub(super) writing: Option<Arc<Semaphore>>,
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Creates a store in the table `idempotency_records`, on a pool of the application's.
     ///
     /// Nothing is sent to the database yet.

@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::StatementError,
         statement::{BATCH, Statement},
     },
@@ -63,7 +63,7 @@ pub struct PurgeLock {
     pub(in crate::sql) end: String,
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Begins to purge in the background, unless that has begun already or is switched off.
     pub(in crate::sql) fn begin_purging(&self) {
         let Purging { every: Some(every), began } = &self.shared.purging else { return };
@@ -144,7 +144,7 @@ impl<D: Driver> SqlStore<D> {
 }
 
 /// Ends when the store is dropped or its pool closed. An error ends a round.
-async fn keep_purging<D: Driver>(shared: Weak<SqlShared<D>>, every: Duration) {
+async fn keep_purging<D: SqlDatabase>(shared: Weak<SqlShared<D>>, every: Duration) {
     loop {
         sleep(every / 2 + jitter(every)).await;
         loop {
@@ -160,9 +160,9 @@ async fn keep_purging<D: Driver>(shared: Weak<SqlShared<D>>, every: Duration) {
 }
 
 /// A connection that is closed when this is dropped.
-struct Closing<D: Driver>(Option<PoolConnection<D>>);
+struct Closing<D: SqlDatabase>(Option<PoolConnection<D>>);
 
-impl<D: Driver> Drop for Closing<D> {
+impl<D: SqlDatabase> Drop for Closing<D> {
     fn drop(&mut self) {
         if let Some(connection) = &mut self.0 {
             connection.close_on_drop();
@@ -171,7 +171,7 @@ impl<D: Driver> Drop for Closing<D> {
 }
 
 /// Returns the ids that were found, sorted, so that two concurrent purges lock them in the same order.
-fn ids_of<D: Driver>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
+fn ids_of<D: SqlDatabase>(rows: &[D::Row]) -> sqlx::Result<Vec<Vec<u8>>> {
     let ids: sqlx::Result<Vec<_>> = rows.iter().map(|row| D::bytes(row, 0)).collect();
     let mut ids: Vec<_> = ids?.into_iter().flatten().collect();
     ids.sort_unstable();

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 
 use crate::{
-    sql::driver::Driver,
+    sql::driver::SqlDatabase,
     value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext},
 };
 
@@ -40,7 +40,7 @@ pub(in crate::sql) enum RecordRow {
 
 impl RecordRow {
     /// Reads the columns of [`RECORD`](crate::sql::statement), and the note after them.
-    pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> sqlx::Result<Self> {
+    pub(in crate::sql) fn read<D: SqlDatabase>(row: &D::Row) -> sqlx::Result<Self> {
         let Some(state) = D::text(row, 1)? else { return Ok(Self::Fresh) };
         let int = |at| Ok::<_, sqlx::Error>(D::int(row, at)?.unwrap_or(0));
         let Some(state) = state_of(&state).filter(|_| int(15).is_ok_and(|version| version <= VERSION)) else {

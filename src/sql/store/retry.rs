@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, StatementResult, Value},
+        driver::{SqlDatabase, StatementResult, Value},
         error::{StatementError, too_large},
         statement::Statement,
     },
@@ -35,12 +35,12 @@ const PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads the row of a record.
-pub(in crate::sql) fn read<D: Driver>(row: &D::Row) -> Result<RecordRow, StoreError> {
+pub(in crate::sql) fn read<D: SqlDatabase>(row: &D::Row) -> Result<RecordRow, StoreError> {
     RecordRow::read::<D>(row).map_err(unreadable::<D>)
 }
 
 /// Converts the error of a row that cannot be read.
-pub(in crate::sql) fn unreadable<D: Driver>(error: sqlx::Error) -> StoreError {
+pub(in crate::sql) fn unreadable<D: SqlDatabase>(error: sqlx::Error) -> StoreError {
     StatementError::Failed(error).into_error::<D>(false)
 }
 
@@ -62,7 +62,7 @@ pub(in crate::sql) fn bytes_in(values: &[Value<'_>]) -> u64 {
 }
 
 /// Returns whether a statement with so many bytes can be sent.
-pub(in crate::sql) async fn fits<D: Driver>(connection: &mut D::Connection, bytes: u64) -> sqlx::Result<bool> {
+pub(in crate::sql) async fn fits<D: SqlDatabase>(connection: &mut D::Connection, bytes: u64) -> sqlx::Result<bool> {
     let Some(limit) = D::PACKET_LIMIT.filter(|_| bytes >= SUSPECT) else { return Ok(bytes <= D::MOST_BYTES) };
     let statement = Statement { sql: SqlStr::from_static(limit), reads: true };
     let answer = D::ask(connection, &statement, &[]).await?;
@@ -70,7 +70,7 @@ pub(in crate::sql) async fn fits<D: Driver>(connection: &mut D::Connection, byte
     Ok(limit.is_none_or(|limit| bytes.saturating_add(BESIDE) <= limit.unsigned_abs()))
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Returns the rows of a statement.
     pub(in crate::sql) async fn rows(
         &self,

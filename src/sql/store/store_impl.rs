@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use crate::{
-    sql::{SqlStore, driver::Driver},
+    sql::{SqlStore, driver::SqlDatabase},
     store::{Claimed, Finished, Issued, Renewed, Store, StoreFuture},
     value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlement},
 };
 
-impl<D: Driver> Store for SqlStore<D> {
+impl<D: SqlDatabase> Store for SqlStore<D> {
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         StoreFuture::new(self.issue_record(key, issue))
     }

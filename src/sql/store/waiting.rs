@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    sql::{SqlStore, driver::Driver},
+    sql::{SqlStore, driver::SqlDatabase},
     value::{Claimant, RecordKey, StoreError, jitter},
 };
 
@@ -26,7 +26,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// so this bounds them to ten a second, including the first second with its shorter pauses.
 const NEWCOMERS_PAUSE: Duration = Duration::from_millis(125);
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Waits until the record is no longer running under `holder`, but not longer than `within`.
     pub(in crate::sql) async fn wait(
         &self,

@@ -5,22 +5,22 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::sql::driver::Driver;
+use crate::sql::driver::SqlDatabase;
 
 use super::{NoTransaction, open_transaction::OpenTransaction};
 
 /// Holds a transaction while nobody has taken it.
-pub(super) struct TransactionCell<D: Driver>(Mutex<CellState<D>>);
+pub(super) struct TransactionCell<D: SqlDatabase>(Mutex<CellState<D>>);
 
 /// Where the transaction is.
-enum CellState<D: Driver> {
+enum CellState<D: SqlDatabase> {
     /// Nobody has taken it.
     Available(OpenTransaction<D>),
     Taken,
     Ended,
 }
 
-impl<D: Driver> TransactionCell<D> {
+impl<D: SqlDatabase> TransactionCell<D> {
     pub(super) fn new(open: OpenTransaction<D>) -> Self {
         Self(Mutex::new(CellState::Available(open)))
     }

@@ -11,7 +11,7 @@ use sqlx::Error;
 
 use crate::{
     sql::{
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::{ErrorClass, StatementError},
         store::{
             SqlShared,
@@ -26,13 +26,13 @@ use crate::{
 use super::{cell::TransactionCell, open_transaction::OpenTransaction};
 
 /// A claim that was granted in a transaction.
-pub(super) struct ClaimTransaction<D: Driver> {
+pub(super) struct ClaimTransaction<D: SqlDatabase> {
     shared: Arc<SqlShared<D>>,
     cell: Arc<TransactionCell<D>>,
     id: Vec<u8>,
 }
 
-impl<D: Driver> ClaimTransaction<D> {
+impl<D: SqlDatabase> ClaimTransaction<D> {
     pub(super) fn new(shared: Arc<SqlShared<D>>, open: OpenTransaction<D>, id: Vec<u8>) -> Self {
         Self { shared, cell: Arc::new(TransactionCell::new(open)), id }
     }
@@ -72,20 +72,20 @@ impl<D: Driver> ClaimTransaction<D> {
 }
 
 /// Returns the outcome of a transaction that must not be committed.
-fn rolled_back<D: Driver>(why: &str) -> Committed {
+fn rolled_back<D: SqlDatabase>(why: &str) -> Committed {
     let error = StoreError::new(StoreErrorKind::Other, format!("{}: {why}", D::NAME));
     Committed::RolledBack(error.without_effect())
 }
 
 /// Distinguishes a transaction that the handler has broken from a failure of the database.
-fn failed<D: Driver>(error: Error) -> Result<Committed, StoreError> {
+fn failed<D: SqlDatabase>(error: Error) -> Result<Committed, StoreError> {
     let handlers = matches!(&error, Error::Database(error)
         if matches!(D::refusal(&**error), ErrorClass::Rejected(StoreErrorKind::Other, _)));
     let error = StatementError::Failed(error).into_error::<D>(false);
     if handlers { Ok(Committed::RolledBack(error)) } else { Err(error) }
 }
 
-impl<D: Driver> Transaction for ClaimTransaction<D> {
+impl<D: SqlDatabase> Transaction for ClaimTransaction<D> {
     fn slot(&self) -> TransactionSlot {
         TransactionSlot::new(Arc::clone(&self.cell))
     }
@@ -102,7 +102,7 @@ impl<D: Driver> Transaction for ClaimTransaction<D> {
     }
 }
 
-impl<D: Driver> Drop for ClaimTransaction<D> {
+impl<D: SqlDatabase> Drop for ClaimTransaction<D> {
     fn drop(&mut self) {
         drop(self.cell.end());
     }

@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::{ErrorClass, StatementError, corrupt},
         statement::Statement,
         store::{
@@ -44,7 +44,7 @@ const TRIES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// The result of an attempt to write the claim.
-enum WriteOutcome<D: Driver> {
+enum WriteOutcome<D: SqlDatabase> {
     Written(OpenTransaction<D>),
     /// Another claim has the key, or the record is no longer the one that was seen.
     Refused(Option<RunningClaim<D>>),
@@ -52,7 +52,7 @@ enum WriteOutcome<D: Driver> {
     Lost(Option<RunningClaim<D>>),
 }
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Checks first the claims that run in this process, then the committed record, and then lets the database decide.
     ///
     /// No claim is refused because of a lock or a running claim before the committed record was read: otherwise

@@ -3,7 +3,7 @@
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         store::{
             record_row::word,
             values::{Marks, names, time},
@@ -13,7 +13,7 @@ use crate::{
     value::{Claim, RecordKey, State, StoreError},
 };
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Writes, in one statement, a record that the next claim in a transaction finds.
     pub(super) async fn record_failed(
         &self,

@@ -40,12 +40,12 @@ use crate::{
     value::{Claim, RecordKey},
 };
 
-use super::{SqlStore, driver::Driver};
+use super::{SqlStore, driver::SqlDatabase};
 
 pub(in crate::sql) use self::in_process_claims::InProcessClaims;
 pub use self::{no_transaction::NoTransaction, tx::Tx};
 
-impl<D: Driver> TransactionalStore for SqlStore<D> {
+impl<D: SqlDatabase> TransactionalStore for SqlStore<D> {
     fn enter<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Entered> {
         StoreFuture::new(self.begin_claim(key, claim))
     }

@@ -7,14 +7,14 @@ use sqlx_core::transaction::TransactionManager;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 
 use crate::sql::{
-    driver::Driver,
+    driver::SqlDatabase,
     store::{SqlShared, connection_cache::AtHand},
 };
 
 use super::in_process_claims;
 
 /// A connection with an open transaction. If it is dropped, the connection is closed, which rolls everything back.
-pub(super) struct OpenTransaction<D: Driver> {
+pub(super) struct OpenTransaction<D: SqlDatabase> {
     /// `Some` until it is dropped.
     connection: Option<PoolConnection<D>>,
     shared: Arc<SqlShared<D>>,
@@ -33,7 +33,7 @@ pub(super) type Permits = [Option<OwnedSemaphorePermit>; 3];
 
 type Manager<D> = <D as Database>::TransactionManager;
 
-impl<D: Driver> OpenTransaction<D> {
+impl<D: SqlDatabase> OpenTransaction<D> {
     pub(super) fn new(
         connection: PoolConnection<D>,
         shared: Arc<SqlShared<D>>,
@@ -109,7 +109,7 @@ impl<D: Driver> OpenTransaction<D> {
     }
 }
 
-impl<D: Driver> Drop for OpenTransaction<D> {
+impl<D: SqlDatabase> Drop for OpenTransaction<D> {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         let _inside = self.runtime.enter();
@@ -131,7 +131,7 @@ impl<D: Driver> Drop for OpenTransaction<D> {
 
 /// Gives a connection back. A pool of the application's gets back every connection that a handler has used, and its
 /// hooks run.
-fn give_back<D: Driver>(shared: &Arc<SqlShared<D>>, connection: PoolConnection<D>) {
+fn give_back<D: SqlDatabase>(shared: &Arc<SqlShared<D>>, connection: PoolConnection<D>) {
     if shared.held.is_own() {
         shared.held.keep(&shared.pool, AtHand::new(connection));
     }

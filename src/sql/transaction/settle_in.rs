@@ -3,7 +3,7 @@
 use crate::{
     sql::{
         SqlStore,
-        driver::{Driver, Value},
+        driver::{SqlDatabase, Value},
         error::StatementError,
         store::{
             record_row::RecordRow,
@@ -15,7 +15,7 @@ use crate::{
     value::{RecordKey, Settlement, State, StoreError},
 };
 
-impl<D: Driver> SqlStore<D> {
+impl<D: SqlDatabase> SqlStore<D> {
     /// Settles a claim in the caller's transaction, so that the answer is recorded if and only if the transaction is
     /// committed.
     ///
@@ -26,7 +26,7 @@ impl<D: Driver> SqlStore<D> {
     /// ```
     /// # #[cfg(feature = "axum")] {
     /// use axum::{body::Bytes, http::{Response, StatusCode}};
-    /// use tower_idempotency::{Operation, Payload, SqliteStore, store::Finished};
+    /// use tower_idempotency::{Operation, SqliteStore, reconcile::Payload, store::Finished};
     ///
     /// async fn pay(store: SqliteStore, operation: Operation) -> Result<Response<Bytes>, sqlx::Error> {
     ///     let mut transaction = store.pool().begin().await?;

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{sql::driver::Driver, store::TransactionSlot};
+use crate::{sql::driver::SqlDatabase, store::TransactionSlot};
 
 use super::{NoTransaction, cell::TransactionCell, open_transaction::OpenTransaction};
 
@@ -47,13 +47,13 @@ use super::{NoTransaction, cell::TransactionCell, open_transaction::OpenTransact
 ///   `sqlx::Connection`).
 ///
 /// If it is dropped, it returns to its slot, and can be taken again.
-pub struct Tx<D: Driver> {
+pub struct Tx<D: SqlDatabase> {
     /// `Some` until it is dropped.
     open: Option<OpenTransaction<D>>,
     cell: Arc<TransactionCell<D>>,
 }
 
-impl<D: Driver> Tx<D> {
+impl<D: SqlDatabase> Tx<D> {
     /// Takes the transaction out of its slot.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl<D: Driver> Tx<D> {
     }
 }
 
-impl<D: Driver> Deref for Tx<D> {
+impl<D: SqlDatabase> Deref for Tx<D> {
     type Target = D::Connection;
 
     fn deref(&self) -> &D::Connection {
@@ -77,7 +77,7 @@ impl<D: Driver> Deref for Tx<D> {
     }
 }
 
-impl<D: Driver> DerefMut for Tx<D> {
+impl<D: SqlDatabase> DerefMut for Tx<D> {
     fn deref_mut(&mut self) -> &mut D::Connection {
         match &mut self.open {
             Some(open) => open.connection_mut(),
@@ -86,7 +86,7 @@ impl<D: Driver> DerefMut for Tx<D> {
     }
 }
 
-impl<D: Driver> Drop for Tx<D> {
+impl<D: SqlDatabase> Drop for Tx<D> {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             self.cell.give_back(open);
@@ -94,7 +94,7 @@ impl<D: Driver> Drop for Tx<D> {
     }
 }
 
-impl<D: Driver> fmt::Debug for Tx<D> {
+impl<D: SqlDatabase> fmt::Debug for Tx<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tx").field("database", &D::NAME).finish_non_exhaustive()
     }

@@ -39,8 +39,8 @@ const CACHE_TIMEOUT: Duration = Duration::from_millis(50);
 /// ```
 /// use std::time::Duration;
 /// use tower_idempotency::{
-///     MemoryStore, RecordKey,
-///     store::{Claim, Claimed, CachedStore, StoreAdmin, Origin, Settlement, Store},
+///     MemoryStore,
+///     store::{CachedStore, Claim, Claimed, Origin, RecordKey, Settlement, Store, StoreAdmin},
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]

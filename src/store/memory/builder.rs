@@ -46,9 +46,10 @@ impl MemoryStoreBuilder {
     /// Sets how many records one scope may hold at most: a tenant, a user, or whatever the layers' `scope` returns.
     /// Default: as many as there is room for.
     ///
-    /// New keys of a scope that holds so many are refused with [`TooManyKeys`](crate::StoreErrorKind::TooManyKeys), and
-    /// the client receives a 429 `too-many-keys`; other scopes are not affected. A stored token counts for its
-    /// principal. Released records do not count, and records without a scope or a principal do not count either.
+    /// New keys of a scope that holds so many are refused with
+    /// [`TooManyKeys`](crate::store::StoreErrorKind::TooManyKeys), and the client receives a 429 `too-many-keys`; other
+    /// scopes are not affected. A stored token counts for its principal. Released records do not count, and records
+    /// without a scope or a principal do not count either.
     pub fn share_per_scope(self, records: usize) -> Self {
         Self { share: Some(records), ..self }
     }

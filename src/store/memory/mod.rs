@@ -84,7 +84,7 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, Origin, Settlement, Store}};
+/// use tower_idempotency::{MemoryStore, store::{Claim, Claimed, Origin, RecordKey, Settlement, Store}};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -115,9 +115,9 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 /// [`max_bytes`](MemoryStoreBuilder::max_bytes) of keys, answers and notes, 256 MiB by default. No record that is
 /// issued, running or settled is ever dropped before its time:
 ///
-/// - A store that is full of such records refuses new keys with [`StoreErrorKind::Full`](crate::StoreErrorKind::Full).
+/// - A store that is full of such records refuses new keys with [`StoreErrorKind::Full`](super::StoreErrorKind::Full).
 /// - An answer for which not enough bytes are left is refused with
-///   [`StoreErrorKind::TooLarge`](crate::StoreErrorKind::TooLarge), and the layers leave a tombstone in its place.
+///   [`StoreErrorKind::TooLarge`](super::StoreErrorKind::TooLarge), and the layers leave a tombstone in its place.
 /// - Released records, which keep only how often a key was tried and by whom, are removed to make room for others, the
 ///   oldest first.
 /// - Tokens that nobody has claimed hold at most half of the records and half of the bytes, so that a flood of them
@@ -161,7 +161,7 @@ impl MemoryStore {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tower_idempotency::{MemoryStore, RecordKey, store::{Claim, Claimed, StoreAdmin, Store}};
+    /// use tower_idempotency::{MemoryStore, store::{Claim, Claimed, RecordKey, Store, StoreAdmin}};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,7 +6,10 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::{StoreError, StoreErrorKind, StoreVerb};
+use crate::{
+    StoreError,
+    store::{StoreErrorKind, StoreVerb},
+};
 
 use super::gate::{Barrier, Gate};
 

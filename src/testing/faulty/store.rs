@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    RecordKey, StoreVerb,
-    store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
-        Stats, Store, StoreAdmin, StoreFuture, support::forward_store,
-    },
+use crate::store::{
+    Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, RecordKey, Release, Renewed,
+    Settlement, Stats, Store, StoreAdmin, StoreFuture, StoreVerb, support::forward_store,
 };
 
 use super::faults::Faults;
@@ -19,8 +16,8 @@ use super::faults::Faults;
 /// ```
 /// use std::time::Duration;
 /// use tower_idempotency::{
-///     MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore,
-///     store::{Claim, Claimed, StoreAdmin, Store},
+///     MemoryStore, testing::FaultyStore,
+///     store::{Claim, Claimed, RecordKey, Store, StoreAdmin, StoreErrorKind, StoreVerb},
 /// };
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +51,10 @@ use super::faults::Faults;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use tower_idempotency::{MemoryStore, RecordKey, StoreErrorKind, StoreVerb, testing::FaultyStore, store::{Claim, StoreAdmin, Store}};
+/// # use tower_idempotency::{
+/// #     MemoryStore, testing::FaultyStore,
+/// #     store::{Claim, RecordKey, Store, StoreAdmin, StoreErrorKind, StoreVerb},
+/// # };
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # const MINUTE: Duration = Duration::from_secs(60);

@@ -1,7 +1,4 @@
-use crate::{
-    Mismatch,
-    store::{Caller, Claim, Claimed, Origin, State},
-};
+use crate::store::{Caller, Claim, Claimed, Mismatch, Origin, State};
 
 use super::{
     expect::{done, grant, granted, holds, is, taken_over, untouched},

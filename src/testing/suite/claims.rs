@@ -1,9 +1,6 @@
 use std::time::Duration;
 
-use crate::{
-    RecordKey, StoreErrorKind,
-    store::{Claim, Claimed, Filter, Release, Settlement, State},
-};
+use crate::store::{Claim, Claimed, Filter, RecordKey, Release, Settlement, State, StoreErrorKind};
 
 use super::{
     expect::{done, granted, holds, is, replayed, running, taken_over, untouched},

@@ -86,7 +86,7 @@ async fn what_was_claimed_survives_settling(lab: &Lab<'_>) {
 }
 
 /// Records in every state that a stranger might end.
-pub(super) async fn grounds(lab: &Lab<'_>) -> Vec<(&'static str, crate::RecordKey, Option<Record>)> {
+pub(super) async fn grounds(lab: &Lab<'_>) -> Vec<(&'static str, crate::store::RecordKey, Option<Record>)> {
     let store = lab.store().await;
     let mut grounds = Vec::new();
     for (what, state) in

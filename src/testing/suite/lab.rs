@@ -4,10 +4,11 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::{
-    Fingerprint, Mismatch, RecordKey, StoreError,
+    StoreError,
+    fingerprint::Fingerprint,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release,
-        Renewed, Settlement, Stats, StoreAdmin, TraceContext,
+        Binding, Caller, Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Mismatch, Page, Record,
+        RecordKey, Release, Renewed, Settlement, Stats, StoreAdmin, TraceContext,
     },
 };
 

@@ -1,9 +1,6 @@
 use std::{collections::HashMap, time::Duration};
 
-use crate::{
-    RecordKey,
-    store::{Claim, Entry, Filter, Release, Renewed, Settlement, State, Stats},
-};
+use crate::store::{Claim, Entry, Filter, RecordKey, Release, Renewed, Settlement, State, Stats};
 
 use super::{
     expect::{done, granted, holds, is, near, refused, replayed, running, untouched, within},

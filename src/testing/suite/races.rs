@@ -1,9 +1,6 @@
 use std::time::Duration;
 
-use crate::{
-    RecordKey,
-    store::{Claim, Claimed, Finished, Issued, Renewed},
-};
+use crate::store::{Claim, Claimed, Finished, Issued, RecordKey, Renewed};
 
 use super::{
     expect::{done, granted, is, is_granted, replayed, running},

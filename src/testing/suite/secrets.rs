@@ -1,6 +1,6 @@
 use crate::{
-    Mismatch, Secret,
-    store::{Claim, Claimed, Origin},
+    Secret,
+    store::{Claim, Claimed, Mismatch, Origin},
 };
 
 use super::{

@@ -1,9 +1,6 @@
 use std::time::Duration;
 
-use crate::{
-    RecordKey,
-    store::{Binding, Claim, Claimed, Finished, Issued, Release, State},
-};
+use crate::store::{Binding, Claim, Claimed, Finished, Issued, RecordKey, Release, State};
 
 use super::{
     expect::{already_done, done, granted, is, refused, replayed, running, taken_over, untouched, within},

@@ -1,9 +1,6 @@
 use std::time::Duration;
 
-use crate::{
-    Mismatch,
-    store::{Caller, Claim, Claimed, Finished, Issued, Origin, Release, State},
-};
+use crate::store::{Caller, Claim, Claimed, Finished, Issued, Mismatch, Origin, Release, State};
 
 use super::{
     expect::{already_done, done, grant, granted, is, refused, replayed, taken_over, untouched, within},

@@ -2,10 +2,7 @@ use std::time::Duration;
 
 use tokio::{task::JoinHandle, time::timeout};
 
-use crate::{
-    RecordKey,
-    store::{Claim, Claimant},
-};
+use crate::store::{Claim, Claimant, RecordKey};
 
 use super::{
     lab::{LONG, Lab, Probe, SHORT, claim, key, lapsed, release, settlement, undo},

@@ -19,7 +19,7 @@ use crate::value::{Binding, Digest, SecretTooShort, hex};
 /// assign identifiers. `Debug` shows the identifiers and nothing else.
 ///
 /// ```
-/// use tower_idempotency::SigningKeys;
+/// use tower_idempotency::token::SigningKeys;
 ///
 /// # let (new, old) = ([1; 32], [2; 32]);
 /// let keys = SigningKeys::new(new)?.accept(old)?;

@@ -26,12 +26,12 @@ const TOKEN: u8 = 8;
 /// `Debug` shows the route only, since keys are not for logs; [`log_id`](Self::log_id) stands for a key there.
 ///
 /// ```
-/// use tower_idempotency::RecordKey;
+/// use tower_idempotency::store::RecordKey;
 ///
 /// let key = RecordKey::new("/orders", Some("ann"), "7f0c")?;
 /// assert_eq!((key.route(), key.scope(), key.key()), ("/orders", Some("ann"), "7f0c"));
 /// assert_ne!(key, RecordKey::new("/orders", Some("bob"), "7f0c")?);
-/// # Ok::<_, tower_idempotency::KeyError>(())
+/// # Ok::<_, tower_idempotency::key::KeyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RecordKey(Arc<[u8]>);

@@ -22,7 +22,7 @@ pub enum OnDuplicate {
     /// This is for answers that have to be derived from today's state. Nothing is claimed or recorded for the
     /// duplicate, so several of them run at the same time: the handler must only read. In transaction mode there is no
     /// transaction for it: the handler looks at its `Operation` before it takes one, since the extractor `Tx` would
-    /// answer with 500. A record of a [failure](crate::Payload::failed) without an answer is refused with
+    /// answer with 500. A record of a [failure](crate::reconcile::Payload::failed) without an answer is refused with
     /// `handler-failed`. A request that loses its claim while its handler runs receives the kept answer instead of its
     /// own.
     PassThrough,
@@ -46,7 +46,7 @@ pub enum WhileRunning {
     /// use std::time::Duration;
     ///
     /// use http::{Response, StatusCode};
-    /// use tower_idempotency::{Policy, Reply, WhileRunning};
+    /// use tower_idempotency::{Policy, WhileRunning, policy::Reply};
     ///
     /// // Most HTTP clients try again after a 503, and few after a 409.
     /// let mut later = Response::default();

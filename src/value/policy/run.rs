@@ -18,7 +18,7 @@ use super::{AfterCrash, DAY, MILLISECOND, Resolve, Retain, Setting, UNRECONCILED
 ///
 /// ```
 /// use std::time::Duration;
-/// use tower_idempotency::{ConsumerLayer, Fingerprint, IdempotencyLayer, MemoryStore, RunPolicy};
+/// use tower_idempotency::{ConsumerLayer, IdempotencyLayer, MemoryStore, RunPolicy, fingerprint::Fingerprint};
 ///
 /// // One configuration for requests and messages.
 /// let policy = RunPolicy::at_most_once().lease(Duration::from_secs(10));

@@ -26,7 +26,7 @@ use crate::value::finite::is_finite;
 ///
 /// use bytes::Bytes;
 /// use http::{Response, StatusCode};
-/// use tower_idempotency::{Payload, store::{Claimant, Settlement}};
+/// use tower_idempotency::{reconcile::Payload, store::{Claimant, Settlement}};
 ///
 /// let mut paid = Response::new(Bytes::from_static(b"payment 7"));
 /// *paid.status_mut() = StatusCode::CREATED;
@@ -38,7 +38,7 @@ use crate::value::finite::is_finite;
 #[cfg_attr(feature = "json", doc = "[value]: Self::value")]
 #[cfg_attr(
     not(feature = "json"),
-    doc = "[value]: https://docs.rs/tower-idempotency/latest/tower_idempotency/struct.Payload.html#method.value"
+    doc = "[value]: https://docs.rs/tower-idempotency/latest/tower_idempotency/reconcile/struct.Payload.html#method.value"
 )]
 #[derive(Clone, PartialEq, Eq)]
 #[must_use = "a payload does nothing until a record is settled with it"]

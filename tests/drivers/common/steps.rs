@@ -7,9 +7,8 @@ use std::{
 };
 
 use tower_idempotency::{
-    RecordKey,
     sql::{SqlDatabase, SqlStatement, SqlStore},
-    store::{Claim, Claimed, Settlement, State, Store, StoreAdmin},
+    store::{Claim, Claimed, RecordKey, Settlement, State, Store, StoreAdmin},
 };
 
 const STEP: &str = "DIES_AFTER";

@@ -10,8 +10,10 @@ use axum::{
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt};
 use tower_idempotency::{
-    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, RequestBody, Secret, StoreErrorKind,
-    StoreVerb, testing::FaultyStore,
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Operation, Policy, Secret,
+    service::RequestBody,
+    store::{StoreErrorKind, StoreVerb},
+    testing::FaultyStore,
 };
 
 use crate::{

@@ -12,8 +12,9 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn, util::BoxCloneSyncService};
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Operation, RecordKey, RequestBody,
-    store::{State, StoreAdmin},
+    IdempotencyLayer, MemoryStore, Operation,
+    service::RequestBody,
+    store::{RecordKey, State, StoreAdmin},
 };
 
 use crate::common::{Counter, post as send};

@@ -9,7 +9,12 @@ use axum::{
 };
 use tokio::time::advance;
 use tower::service_fn;
-use tower_idempotency::{IdempotencyLayer, KeyError, MemoryStore, Policy, Refusal, RequestBody, Tokens, key, scope};
+use tower_idempotency::{
+    IdempotencyLayer, MemoryStore, Policy, Refusal, Tokens,
+    key::{self, KeyError},
+    scope,
+    service::RequestBody,
+};
 #[cfg(feature = "tracing")]
 use tracing::Level;
 

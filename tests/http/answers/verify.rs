@@ -78,13 +78,14 @@ async fn it_comes_before_a_key_in_the_body_is_looked_at() {
 async fn what_has_no_key_is_verified_too() {
     let runs = Counter::default();
     let counted = runs.clone();
-    let handler = tower::service_fn(move |request: axum::http::Request<tower_idempotency::RequestBody<Body>>| {
-        counted.next();
-        async move {
-            let whole = request.into_body().collect().await.unwrap().to_bytes();
-            Ok::<_, std::convert::Infallible>(Response::new(Body::from(whole)))
-        }
-    });
+    let handler =
+        tower::service_fn(move |request: axum::http::Request<tower_idempotency::service::RequestBody<Body>>| {
+            counted.next();
+            async move {
+                let whole = request.into_body().collect().await.unwrap().to_bytes();
+                Ok::<_, std::convert::Infallible>(Response::new(Body::from(whole)))
+            }
+        });
     for key in [key::header("Idempotency-Key"), key::json("/id")] {
         let layer = IdempotencyLayer::new(tower_idempotency::MemoryStore::new());
         let service = tower::Layer::layer(&layer.key(key).key_optional().verify(verify), handler.clone());
@@ -128,13 +129,14 @@ async fn observers_are_told() {
 async fn a_layer_that_is_switched_off_verifies_all_the_same() {
     let runs = Counter::default();
     let counted = runs.clone();
-    let handler = tower::service_fn(move |request: axum::http::Request<tower_idempotency::RequestBody<Body>>| {
-        counted.next();
-        async move {
-            let whole = request.into_body().collect().await.unwrap().to_bytes();
-            Ok::<_, std::convert::Infallible>(Response::new(Body::from(whole)))
-        }
-    });
+    let handler =
+        tower::service_fn(move |request: axum::http::Request<tower_idempotency::service::RequestBody<Body>>| {
+            counted.next();
+            async move {
+                let whole = request.into_body().collect().await.unwrap().to_bytes();
+                Ok::<_, std::convert::Infallible>(Response::new(Body::from(whole)))
+            }
+        });
     let layer = IdempotencyLayer::new(tower_idempotency::MemoryStore::new()).verify(verify).disabled(true);
     let service = tower::Layer::layer(&layer, handler);
     let ask = async |key: Option<&str>, signature: &str| {
@@ -152,7 +154,7 @@ async fn a_layer_that_is_switched_off_verifies_all_the_same() {
 async fn what_the_layer_leaves_out_is_not_verified() {
     let runs = Counter::default();
     let counted = runs.clone();
-    let handler = tower::service_fn(move |_: axum::http::Request<tower_idempotency::RequestBody<Body>>| {
+    let handler = tower::service_fn(move |_: axum::http::Request<tower_idempotency::service::RequestBody<Body>>| {
         counted.next();
         async { Ok::<_, std::convert::Infallible>(Response::new(Body::empty())) }
     });

@@ -24,8 +24,8 @@ use tokio::{
     time::timeout,
 };
 use tower_idempotency::{
-    BackgroundTasks, IdempotencyLayer, MemoryStore, Operation, RecordKey,
-    store::{State, StoreAdmin},
+    BackgroundTasks, IdempotencyLayer, MemoryStore, Operation,
+    store::{RecordKey, State, StoreAdmin},
 };
 
 use crate::common::frames::Frames;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, RecordKey,
-    store::{Filter, State, StoreAdmin},
+    IdempotencyLayer,
+    store::{Filter, RecordKey, State, StoreAdmin},
 };
 
 /// It is there while the request runs, after it has settled, and with the body of the next try after a release; and it

@@ -8,8 +8,9 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, Keep, Operation, Policy, RecordKey, ResponseBody, Secret,
-    store::{State, StoreAdmin},
+    IdempotencyLayer, Keep, Operation, Policy, Secret,
+    service::ResponseBody,
+    store::{RecordKey, State, StoreAdmin},
 };
 
 /// What the handler does before it answers.

@@ -11,8 +11,9 @@ use http_body_util::{BodyExt, Full};
 use tokio::{task::yield_now, time::Instant};
 use tower::{Layer, Service, service_fn, util::BoxCloneService};
 use tower_idempotency::{
-    BackgroundTasks, IdempotencyLayer, MemoryStore, Operation, RecordKey, RequestBody, ResponseBody,
-    store::{Record, StoreAdmin},
+    BackgroundTasks, IdempotencyLayer, MemoryStore, Operation,
+    service::{RequestBody, ResponseBody},
+    store::{Record, RecordKey, StoreAdmin},
     testing::{Faults, FaultyStore},
 };
 

@@ -16,11 +16,12 @@ use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, Once, RecordKey,
+    ConsumerLayer, IdempotencyLayer, Once,
     consumer::Consumed,
+    fingerprint::Fingerprint,
     store::{
-        Claim, Claimant, Claimed, Entered, FailedAttempt, Finished, Issue, Issued, Release, Renewed, Settlement, Store,
-        StoreFuture, TransactionalStore,
+        Claim, Claimant, Claimed, Entered, FailedAttempt, Finished, Issue, Issued, RecordKey, Release, Renewed,
+        Settlement, Store, StoreFuture, TransactionalStore,
     },
 };
 

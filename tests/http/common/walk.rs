@@ -4,10 +4,10 @@ use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 use tower_idempotency::{
-    Fingerprint, RecordKey,
+    fingerprint::Fingerprint,
     store::{
-        Binding, Caller, Claim, Claimant, Claimed, Finished, Issue, Record, RecordSlot, Release, SecretNumber,
-        Settlement, State, StoreAdmin, StoredRecord,
+        Binding, Caller, Claim, Claimant, Claimed, Finished, Issue, Record, RecordKey, RecordSlot, Release,
+        SecretNumber, Settlement, State, StoreAdmin, StoredRecord,
     },
 };
 

@@ -6,7 +6,11 @@ use axum::body::Body;
 use http::{Request, Response, header::RETRY_AFTER};
 use tokio::time::sleep;
 use tower::{Layer, Service, ServiceExt, service_fn};
-use tower_idempotency::{IdempotencyLayer, Policy, RecordKey, RequestBody, store::StoreAdmin};
+use tower_idempotency::{
+    IdempotencyLayer, Policy,
+    service::RequestBody,
+    store::{RecordKey, StoreAdmin},
+};
 
 const WINDOW: Duration = Duration::from_secs(2);
 

@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use tower_idempotency::{
-    MemoryStore, RecordKey,
-    store::{Claim, Claimant, Claimed, Finished, Issue, Issued, Release, Renewed, Settlement, Store, StoreFuture},
+    MemoryStore,
+    store::{
+        Claim, Claimant, Claimed, Finished, Issue, Issued, RecordKey, Release, Renewed, Settlement, Store, StoreFuture,
+    },
     testing::FaultyStore,
 };
 

@@ -11,7 +11,7 @@ use http::{Request, Response, header::RETRY_AFTER};
 use http_body_util::Full;
 use tokio::time::{Instant, sleep};
 use tower::{Layer, ServiceExt, service_fn};
-use tower_idempotency::{IdempotencyLayer, Operation, RequestBody};
+use tower_idempotency::{IdempotencyLayer, Operation, service::RequestBody};
 
 use crate::common::{Counter, see};
 

@@ -15,8 +15,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, RecordKey, StoreErrorKind,
-    store::{Record, State, Store, StoreAdmin},
+    IdempotencyLayer, MemoryStore,
+    store::{Record, RecordKey, State, Store, StoreAdmin, StoreErrorKind},
     testing::{Fault, Faults, FaultyStore},
 };
 

@@ -4,9 +4,8 @@ use std::{
 };
 
 use tokio::time::{advance, sleep};
-use tower_idempotency::{
-    RecordKey,
-    store::{Claim, Claimant, Claimed, Finished, Issue, Issued, Release, Renewed, Settlement, Store, StoreFuture},
+use tower_idempotency::store::{
+    Claim, Claimant, Claimed, Finished, Issue, Issued, RecordKey, Release, Renewed, Settlement, Store, StoreFuture,
 };
 
 /// A store at the other end of a wire: what was sent arrives after a while, whether or not its sender still waits.

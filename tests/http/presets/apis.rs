@@ -13,7 +13,10 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Operation, Preset, StoreErrorKind, StoreVerb, preset, testing::FaultyStore,
+    IdempotencyLayer, MemoryStore, Operation,
+    preset::{self, Preset},
+    store::{StoreErrorKind, StoreVerb},
+    testing::FaultyStore,
 };
 
 use crate::common::{Counter, Seen, see};

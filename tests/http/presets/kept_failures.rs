@@ -9,8 +9,11 @@ use axum::{
     response::IntoResponse,
 };
 use tower_idempotency::{
-    AfterCrash, IdempotencyLayer, Keep, OnDuplicate, Operation, Payload, Policy, RecordKey, Reply, fingerprint, preset,
-    store::{Claim, Settlement, Store, StoreAdmin},
+    AfterCrash, IdempotencyLayer, Keep, OnDuplicate, Operation, Policy, fingerprint,
+    policy::Reply,
+    preset,
+    reconcile::Payload,
+    store::{Claim, RecordKey, Settlement, Store, StoreAdmin},
 };
 
 use crate::{

@@ -1,6 +1,6 @@
 //! What each platform sends, and what it reads.
 
-use tower_idempotency::{Preset, preset};
+use tower_idempotency::preset::{self, Preset};
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 const XML: &str = "text/xml";

@@ -8,7 +8,10 @@ use axum::{
     routing::post,
 };
 use tower::ServiceExt;
-use tower_idempotency::{IdempotencyLayer, MemoryStore, Preset, preset};
+use tower_idempotency::{
+    IdempotencyLayer, MemoryStore,
+    preset::{self, Preset},
+};
 
 use crate::common::{Counter, see};
 

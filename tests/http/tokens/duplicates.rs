@@ -9,7 +9,7 @@ use axum::{
     routing::post,
 };
 use tower::ServiceExt;
-use tower_idempotency::{MemoryStore, OnDuplicate, Operation, Reply, TokenLayer, Tokens};
+use tower_idempotency::{MemoryStore, OnDuplicate, Operation, TokenLayer, Tokens, policy::Reply};
 
 use crate::{
     common::{Seen, see},

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, body::Body, http::Request, routing::post};
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, StoreErrorKind, StoreVerb, TokenLayer, Tokens, scope,
-    store::{Filter, State, StoreAdmin},
+    IdempotencyLayer, MemoryStore, TokenLayer, Tokens, scope,
+    store::{Filter, State, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::FaultyStore,
 };
 

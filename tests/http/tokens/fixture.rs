@@ -14,7 +14,7 @@ use axum::{
 use tokio::time::{Instant, advance, sleep};
 use tower::ServiceExt;
 #[cfg(feature = "signed-tokens")]
-use tower_idempotency::SigningKeys;
+use tower_idempotency::token::SigningKeys;
 use tower_idempotency::{Operation, TokenLayer, Tokens, scope, store::StoreAdmin};
 
 use crate::common::{Counter, Seen, see};

@@ -11,7 +11,10 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IssueError, MemoryStore, StoreErrorKind, StoreVerb, TokenIssuer, Tokens, scope, testing::FaultyStore,
+    MemoryStore, Tokens, scope,
+    store::{StoreErrorKind, StoreVerb},
+    testing::FaultyStore,
+    token::{IssueError, TokenIssuer},
 };
 
 use crate::common::{Seen, see};

@@ -12,9 +12,10 @@ use futures_util::stream;
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IssueError, OnDuplicate, Refusal, StoreErrorKind, StoreVerb, TokenIssuer, TokenLayer, scope,
-    store::StoreAdmin,
+    OnDuplicate, Refusal, TokenLayer, scope,
+    store::{StoreAdmin, StoreErrorKind, StoreVerb},
     testing::{Faults, FaultyStore},
+    token::{IssueError, TokenIssuer},
 };
 
 use crate::{
@@ -182,7 +183,7 @@ pub(crate) async fn a_principal_is_a_text_that_any_store_can_keep(fixture: Fixtu
     let layer = issuer.layer("order").principal(scope::from_fn(|_| Some("a\0b".to_owned())));
     let page = |tokens: TokenIssuer| async move {
         let refused = tokens.issue().await.unwrap_err();
-        assert!(matches!(refused.refusal(), Refusal::KeyInvalid(_)), "{refused:?}");
+        assert!(matches!(refused.refusal(), Refusal::KeyInvalid { .. }), "{refused:?}");
         Err::<(), IssueError>(refused)
     };
     let app = Router::new().route("/submit", get(page).merge(post(|| async { "ordered" })).layer(layer));

@@ -15,9 +15,9 @@ use http_body_util::BodyExt;
 use tokio::time::{sleep, timeout};
 use tower::ServiceExt;
 use tower_idempotency::{
-    AfterCrash, MemoryStore, OnDuplicate, Operation, Policy, TokenIssuer, TokenLayer, Tokens, WhileRunning,
-    fingerprint,
+    AfterCrash, MemoryStore, OnDuplicate, Operation, Policy, TokenLayer, Tokens, WhileRunning, fingerprint,
     store::{Filter, StoreAdmin},
+    token::TokenIssuer,
 };
 
 use crate::{

@@ -10,9 +10,10 @@ use std::{
 
 use axum::http::HeaderName;
 use tower_idempotency::{
-    MemoryStore, OnDuplicate, SigningKeys, StoreErrorKind, StoreVerb, TokenLayer, Tokens,
-    store::{Filter, Record, State, StoreAdmin},
+    MemoryStore, OnDuplicate, TokenLayer, Tokens,
+    store::{Filter, Record, State, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::{FaultyStore, ManualClock},
+    token::SigningKeys,
 };
 
 use crate::{

@@ -6,7 +6,7 @@ use axum::{Router, body::Bytes, http::StatusCode, routing::post};
 use tokio::runtime::Builder;
 use tower::ServiceExt;
 #[cfg(feature = "signed-tokens")]
-use tower_idempotency::SigningKeys;
+use tower_idempotency::token::SigningKeys;
 use tower_idempotency::{MemoryStore, Operation, Tokens, testing::ManualClock};
 
 use crate::{

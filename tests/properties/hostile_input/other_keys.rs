@@ -4,7 +4,10 @@ use axum::{Router, body::Body, extract::Request, routing::post as route};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
 use tower::ServiceExt;
-use tower_idempotency::{KeyError, Operation, key};
+use tower_idempotency::{
+    Operation,
+    key::{self, KeyError},
+};
 
 use crate::{
     common::see,

@@ -11,7 +11,7 @@ use axum::{
 use proptest::prelude::ProptestConfig;
 use tokio::runtime::{Builder, Runtime};
 use tower::{Layer, ServiceExt, service_fn};
-use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation, RecordKey, RequestBody};
+use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation, service::RequestBody, store::RecordKey};
 
 use crate::common::{Seen, see};
 

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderName;
 use proptest::{collection::vec, prelude::*};
-use tower_idempotency::{RecordKey, scope};
+use tower_idempotency::{scope, store::RecordKey};
 
 use crate::hostile_input::probe::{KEY, Outcome, cases, layer, outcome, post};
 

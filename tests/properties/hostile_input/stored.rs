@@ -13,8 +13,9 @@ use http_body_util::BodyExt;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, Keep, MemoryStore, RecordKey, RequestBody, fingerprint,
-    store::{Claim, Claimed, Settlement, Store, StoreAdmin},
+    IdempotencyLayer, Keep, MemoryStore, fingerprint,
+    service::RequestBody,
+    store::{Claim, Claimed, RecordKey, Settlement, Store, StoreAdmin},
 };
 
 use crate::{

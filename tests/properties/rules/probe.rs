@@ -7,9 +7,10 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Operation, RequestBody,
+    IdempotencyLayer, MemoryStore, Operation,
     fingerprint::{self, FingerprintExtractor},
     key::KeyExtractor,
+    service::RequestBody,
 };
 
 thread_local! {

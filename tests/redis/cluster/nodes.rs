@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tower_idempotency::{RecordKey, RedisStore};
+use tower_idempotency::{RedisStore, store::RecordKey};
 
 use crate::server::Server;
 

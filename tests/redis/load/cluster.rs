@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use tower_idempotency::RecordKey;
+use tower_idempotency::store::RecordKey;
 
 use super::{
     Load,

@@ -1,10 +1,7 @@
 //! Records that a database does not take.
 
 use bytes::Bytes;
-use tower_idempotency::{
-    StoreErrorKind,
-    store::{Claimed, Finished, Origin, Settlement, StoreAdmin},
-};
+use tower_idempotency::store::{Claimed, Finished, Origin, Settlement, StoreAdmin, StoreErrorKind};
 
 use super::{
     races::{MINUTE, claim, key},

@@ -7,8 +7,8 @@ use sqlx::{
     mysql::{MySqlConnectOptions, MySqlPoolOptions},
 };
 use tower_idempotency::{
-    MySqlStore, StoreErrorKind,
-    store::{Claimed, Finished, Store, StoreAdmin},
+    MySqlStore,
+    store::{Claimed, Finished, Store, StoreAdmin, StoreErrorKind},
 };
 
 use super::{

@@ -8,9 +8,8 @@ use std::{
 
 use sqlx::Pool;
 use tower_idempotency::{
-    StoreErrorKind,
     sql::SqlStore,
-    store::{Claimed, Store},
+    store::{Claimed, Store, StoreErrorKind},
 };
 
 use super::{

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sqlx::{PgPool, Postgres, postgres::PgPoolOptions};
 use tower_idempotency::{
-    PostgresStore, StoreErrorKind,
-    store::{Claimed, Finished, Store, StoreAdmin},
+    PostgresStore,
+    store::{Claimed, Finished, Store, StoreAdmin, StoreErrorKind},
 };
 
 use super::{

@@ -11,10 +11,7 @@ use std::{
     time::Duration,
 };
 
-use tower_idempotency::{
-    RecordKey,
-    store::{Claim, Claimed, Finished, Origin, Release, Settlement, StoreAdmin},
-};
+use tower_idempotency::store::{Claim, Claimed, Finished, Origin, RecordKey, Release, Settlement, StoreAdmin};
 
 use super::store_on;
 use crate::database::TestDatabase;

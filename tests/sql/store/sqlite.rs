@@ -9,8 +9,8 @@ use std::{
 
 use sqlx::{Sqlite, SqlitePool, sqlite::SqliteConnectOptions};
 use tower_idempotency::{
-    SqliteStore, StoreErrorKind,
-    store::{Claimed, Finished, Store},
+    SqliteStore,
+    store::{Claimed, Finished, Store, StoreErrorKind},
 };
 
 use super::{

@@ -5,9 +5,10 @@ use std::{convert::Infallible, panic::AssertUnwindSafe, time::Duration};
 use futures_util::FutureExt;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, Operation, Refusal,
+    ConsumerLayer, Once, Operation, Refusal,
     consumer::{Action, Consumed},
-    run::{Once, RunError},
+    fingerprint::Fingerprint,
+    run::RunError,
 };
 
 use super::process::Process;
@@ -95,7 +96,7 @@ pub(crate) async fn attempts_are_bounded<D: TestDatabase>() {
         assert!(matches!(failed, Consumed::Failed { attempt, .. } if attempt == made), "{failed:?}");
     }
     let exhausted = deliver::<D>(&layers[0], "a", End::Fails).await;
-    assert_eq!(exhausted, Consumed::Exhausted { error: Some("told to fail"), attempts: 5 });
+    assert!(matches!(exhausted, Consumed::Exhausted { error: Some("told to fail"), attempts: 5, .. }), "{exhausted:?}");
     assert_eq!(exhausted.action(), Action::DeadLetter);
     assert_eq!(one.effects("a").await, 0);
 
@@ -122,7 +123,7 @@ pub(crate) async fn attempts_of_all_kinds_are_bounded<D: TestDatabase>() {
     }
     // A panic answers nothing, so the next delivery is what is told.
     let exhausted = deliver::<D>(&layer, "a", End::Pays).await;
-    assert_eq!(exhausted, Consumed::Exhausted { error: None, attempts: 4 });
+    assert!(matches!(exhausted, Consumed::Exhausted { error: None, attempts: 4, .. }), "{exhausted:?}");
     assert_eq!(exhausted.action(), Action::DeadLetter);
     assert_eq!(process.effects("a").await, 0);
 
@@ -190,7 +191,7 @@ pub(crate) async fn what_is_rolled_back_is_given_back<D: TestDatabase>() {
         assert_eq!(process.effects("a").await, 0);
     }
     let exhausted = deliver::<D>(&layer, "a", End::EndsTheTransaction).await;
-    assert_eq!(exhausted, Consumed::Exhausted { error: None, attempts: 3 });
+    assert!(matches!(exhausted, Consumed::Exhausted { error: None, attempts: 3, .. }), "{exhausted:?}");
     tokio::time::sleep(Duration::from_millis(10)).await;
     assert_eq!(deliver::<D>(&layer, "a", End::Pays).await, Consumed::Executed(()));
     assert_eq!(process.effects("a").await, 1);
@@ -206,9 +207,10 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: TestDa
         [("a", &layer, End::FailsPermanently), ("b", &by_type, End::Fails), ("c", &everything, End::Fails)]
     {
         let failed = deliver::<D>(layer, id, end).await;
-        assert_eq!(failed, Consumed::FailedPermanently { error: Some("told to fail") }, "{id}");
+        assert!(matches!(failed, Consumed::FailedPermanently { error: Some("told to fail"), .. }), "{id}: {failed:?}");
         assert_eq!(failed.action(), Action::DeadLetter);
-        assert_eq!(deliver::<D>(layer, id, End::Pays).await, Consumed::FailedPermanently { error: None }, "{id}");
+        let again = deliver::<D>(layer, id, End::Pays).await;
+        assert!(matches!(again, Consumed::FailedPermanently { error: None, .. }), "{id}: {again:?}");
         assert_eq!(process.effects(id).await, 0);
     }
     assert_eq!(process.records().await, 3);
@@ -216,10 +218,7 @@ pub(crate) async fn a_permanent_failure_is_recorded_without_its_effect<D: TestDa
 
 /// An attempt that failed late, or was repeated, changes nothing of what others have recorded since.
 pub(crate) async fn a_failure_overwrites_nothing<D: TestDatabase>() {
-    use tower_idempotency::{
-        RecordKey,
-        store::{Claim, FailedAttempt, Granted, State, StoreAdmin, TransactionalStore},
-    };
+    use tower_idempotency::store::{Claim, FailedAttempt, Granted, RecordKey, State, StoreAdmin, TransactionalStore};
 
     let process = Process::<D>::start(&D::place().await).await;
     let hour = Duration::from_secs(3600);

@@ -11,10 +11,11 @@ use axum::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
-    ConsumerLayer, Fingerprint, IdempotencyLayer, Operation, RecordKey, Secret,
+    ConsumerLayer, IdempotencyLayer, Operation, Secret,
     consumer::Consumed,
+    fingerprint::Fingerprint,
     sql::SqlStore,
-    store::{Record, State, StoreAdmin},
+    store::{Record, RecordKey, State, StoreAdmin},
 };
 
 use super::process::Process;

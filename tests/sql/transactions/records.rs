@@ -11,11 +11,13 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    Fingerprint, IdempotencyLayer, Mismatch, Operation, Payload, RecordKey,
+    IdempotencyLayer, Operation,
+    fingerprint::Fingerprint,
+    reconcile::Payload,
     sql::SqlStore,
     store::{
-        Caller, Claim, Claimed, Committed, Entered, Finished, Release, Settlement, Store, StoreAdmin,
-        TransactionalStore,
+        Caller, Claim, Claimed, Committed, Entered, Finished, Mismatch, RecordKey, Release, Settlement, Store,
+        StoreAdmin, TransactionalStore,
     },
 };
 

@@ -12,9 +12,10 @@ use axum::{
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, Operation, Payload, RecordKey,
+    IdempotencyLayer, Operation,
+    reconcile::Payload,
     sql::SqlStore,
-    store::{Claim, Claimant, Settlement, State as RecordState, StoreAdmin},
+    store::{Claim, Claimant, RecordKey, Settlement, State as RecordState, StoreAdmin},
 };
 
 use super::process::Process;

@@ -8,10 +8,10 @@ use std::{
 };
 
 use tower_idempotency::{
-    MemoryStore, RecordKey, StoreError, StoreErrorKind,
+    MemoryStore, StoreError,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
-        Stats, Store, StoreAdmin, StoreFuture,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, RecordKey, Release, Renewed,
+        Settlement, Stats, Store, StoreAdmin, StoreErrorKind, StoreFuture,
     },
 };
 

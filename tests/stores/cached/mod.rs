@@ -8,9 +8,11 @@ use std::{future::ready, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use tokio::time::{Instant, advance};
 use tower_idempotency::{
-    Fingerprint, MemoryStore, Mismatch, RecordKey, StoreErrorKind, StoreVerb,
+    MemoryStore,
+    fingerprint::Fingerprint,
     store::{
-        Binding, CachedStore, Caller, Claim, Claimed, Finished, Issue, Origin, Release, Settlement, Store, StoreAdmin,
+        Binding, CachedStore, Caller, Claim, Claimed, Finished, Issue, Mismatch, Origin, RecordKey, Release,
+        Settlement, Store, StoreAdmin, StoreErrorKind, StoreVerb,
     },
     testing::{Faults, FaultyStore, ManualClock, suite},
 };

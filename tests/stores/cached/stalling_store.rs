@@ -4,10 +4,10 @@ use std::{
 };
 
 use tower_idempotency::{
-    MemoryStore, RecordKey,
+    MemoryStore,
     store::{
-        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, Release, Renewed, Settlement,
-        Stats, Store, StoreAdmin, StoreFuture,
+        Claim, Claimant, Claimed, Cursor, Filter, Finished, Issue, Issued, Page, Record, RecordKey, Release, Renewed,
+        Settlement, Stats, Store, StoreAdmin, StoreFuture,
     },
     testing::ManualClock,
 };

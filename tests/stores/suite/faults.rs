@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tower_idempotency::{
-    RecordKey, StoreErrorKind, StoreVerb,
-    store::{Claim, Claimed, Release, Store, StoreAdmin},
+    store::{Claim, Claimed, RecordKey, Release, Store, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::{Faults, FaultyStore},
 };
 

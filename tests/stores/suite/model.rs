@@ -10,12 +10,9 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout},
 };
-use tower_idempotency::{
-    RecordKey,
-    store::{
-        Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Issue, Issued, Page, Record, RecordSlot, Release,
-        Renewed, Settlement, Stats, Store, StoreAdmin, StoreFuture, StoredRecord,
-    },
+use tower_idempotency::store::{
+    Claim, Claimant, Claimed, Cursor, Entry, Filter, Finished, Issue, Issued, Page, Record, RecordKey, RecordSlot,
+    Release, Renewed, Settlement, Stats, Store, StoreAdmin, StoreFuture, StoredRecord,
 };
 
 #[derive(Clone)]

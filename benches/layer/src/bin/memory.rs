@@ -17,8 +17,8 @@ use layer_benches::{
     row,
 };
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, RecordKey,
-    store::{Claim, Settlement, Store},
+    IdempotencyLayer, MemoryStore,
+    store::{Claim, RecordKey, Settlement, Store},
 };
 
 const MILLION: u64 = 1_000_000;

@@ -134,7 +134,7 @@ impl Bench {
         let nothing = orders().layer(Nothing::default());
         let ideal = orders().layer(Ideal::new(Paced::new(), 1));
         let layer = IdempotencyLayer::new(MemoryStore::new());
-        let (by_method, by_key) = (orders().layer(layer.clone()), orders().layer(layer.optional()));
+        let (by_method, by_key) = (orders().layer(layer.clone()), orders().layer(layer.key_optional()));
         let put: fn() -> Request<Body> = || request(Method::PUT, Some(7), ORDER);
         let no_key: fn() -> Request<Body> = || request(Method::POST, None, ORDER);
         println!("{:<28}{:>8}{:>8}{:>9}{:>17}", "beside nothing", "ns", "more", "of it", "quartiles");

@@ -6,7 +6,7 @@ mod structured;
 
 /// What it knows of the crate.
 mod value {
-    pub use tower_idempotency::KeyError;
+    pub use tower_idempotency::key::KeyError;
 }
 
 use std::{hint::black_box, time::Instant};
@@ -20,7 +20,11 @@ use layer_benches::{
     row,
 };
 use sha2::{Digest, Sha256};
-use tower_idempotency::{Fingerprint, IdempotencyLayer, MemoryStore, RecordKey, fingerprint};
+use tower_idempotency::{
+    IdempotencyLayer, MemoryStore,
+    fingerprint::{self, Fingerprint},
+    store::RecordKey,
+};
 
 const MEBIBYTE: usize = 1 << 20;
 

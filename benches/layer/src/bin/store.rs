@@ -14,8 +14,8 @@ use std::{
 use bytes::Bytes;
 use layer_benches::{clock::processor_time, mix, quick, rounds::Rounds, row};
 use tower_idempotency::{
-    MemoryStore, RecordKey,
-    store::{Claim, Claimed, Clock, Settlement, Store},
+    MemoryStore,
+    store::{Claim, Claimed, Clock, RecordKey, Settlement, Store},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);

@@ -14,7 +14,7 @@ use std::{
 use sqlx::Sqlite;
 use tokio::time::sleep;
 use tower::service_fn;
-use tower_idempotency::{ConsumerLayer, Event, Fingerprint, Observer, Operation, SqliteStore};
+use tower_idempotency::{ConsumerLayer, Event, Observer, Operation, SqliteStore, fingerprint::Fingerprint};
 
 use crate::{
     nats,

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use tower_idempotency::{
-    Fingerprint, Mismatch, RecordKey,
-    store::{Claim, Claimant, Claimed, Granted, Origin, State, StoredRecord},
+    fingerprint::Fingerprint,
+    store::{Claim, Claimant, Claimed, Granted, Mismatch, Origin, RecordKey, State, StoredRecord},
 };
 
 use super::{Broken, Bug, FOR_EVER};

@@ -1,8 +1,5 @@
 use bytes::Bytes;
-use tower_idempotency::{
-    RecordKey,
-    store::{Caller, Claim, Finished, Release, Settlement, State, Store, StoredRecord},
-};
+use tower_idempotency::store::{Caller, Claim, Finished, RecordKey, Release, Settlement, State, Store, StoredRecord};
 
 use super::{Broken, Bug, FOR_EVER, at_once};
 

@@ -13,10 +13,7 @@ use std::{
     time::Duration,
 };
 
-use tower_idempotency::{
-    RecordKey,
-    store::{Finished, State, StoreFuture, StoredRecord},
-};
+use tower_idempotency::store::{Finished, RecordKey, State, StoreFuture, StoredRecord};
 
 use super::model::Model;
 

@@ -1,10 +1,8 @@
 use std::time::Duration;
 
-use tower_idempotency::{
-    RecordKey,
-    store::{
-        Claimant, Cursor, Filter, Finished, Page, Record, Release, Settlement, State, Stats, StoreAdmin, StoreFuture,
-    },
+use tower_idempotency::store::{
+    Claimant, Cursor, Filter, Finished, Page, Record, RecordKey, Release, Settlement, State, Stats, StoreAdmin,
+    StoreFuture,
 };
 
 use super::{Broken, Bug, at_once};

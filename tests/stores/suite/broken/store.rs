@@ -5,12 +5,9 @@ use tokio::{
     task::yield_now,
     time::{sleep, timeout},
 };
-use tower_idempotency::{
-    RecordKey,
-    store::{
-        Caller, Claim, Claimant, Claimed, Finished, Issue, Issued, Origin, Release, Renewed, SecretNumber, Settlement,
-        State, Store, StoreFuture, StoredRecord,
-    },
+use tower_idempotency::store::{
+    Caller, Claim, Claimant, Claimed, Finished, Issue, Issued, Origin, RecordKey, Release, Renewed, SecretNumber,
+    Settlement, State, Store, StoreFuture, StoredRecord,
 };
 
 use super::{Broken, Bug, FOR_EVER, at_once};
