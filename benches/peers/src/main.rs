@@ -4,8 +4,7 @@
 mod crates;
 mod cratestack;
 
-use axum::{Router, body::Body};
-use http::{Request, StatusCode};
+use http::StatusCode;
 use layer_benches::{
     mix,
     orders::{self, ask, orders, time},
