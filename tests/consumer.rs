@@ -243,6 +243,8 @@ async fn a_message_that_kills_its_consumer_is_put_aside() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_without_a_key_is_put_aside() {
+    type Expected = fn(&Refusal) -> bool;
+
     let shops = [None, Some("shop"), Some(""), Some(" \u{a0}")];
     let lab = Lab::new(|layer| layer.scope(move |order| shops[(order.amount % 7) as usize].map(Into::into)));
     let order = |id| Order { amount: 1, ..order(id) };
@@ -250,7 +252,7 @@ async fn a_message_without_a_key_is_put_aside() {
     let is_empty = |why: &Refusal| matches!(why, Refusal::KeyInvalid { error: KeyError::Empty, .. });
     let is_too_long = |why: &Refusal| matches!(why, Refusal::KeyInvalid { error: KeyError::TooLong, .. });
     let has_no_scope = |why: &Refusal| *why == Refusal::ScopeMissing;
-    let cases: [(Order, fn(&Refusal) -> bool); 6] = [
+    let cases: [(Order, Expected); 6] = [
         (order(""), is_empty),
         // Blanks look alike to everybody: they would make one message of two.
         (order("  "), is_empty),

@@ -28,7 +28,7 @@ impl Preset {
         Self(Arc::new(apply))
     }
 
-    pub(super) fn apply(&self, layer: IdempotencyLayer) -> IdempotencyLayer {
+    pub(super) fn apply(self, layer: IdempotencyLayer) -> IdempotencyLayer {
         (self.0)(layer)
     }
 }
