@@ -7,7 +7,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 }
 
 /// Returns a random duration between a half and the whole of `time`, so that many waiters do not come back at once.
-#[cfg(any(feature = "redis", feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "redis", feature = "_sql"))]
 pub(crate) fn jitter(time: Duration) -> Duration {
     let [random, ..] = super::Claimant::random().to_bytes();
     time / 2 + time / 512 * u32::from(random)

@@ -2,7 +2,8 @@
 //!
 //! Three groups are left out. Fields of the message, which a server makes anew (hop-by-hop, framing, date). Fields of
 //! one exchange or one client: a replayed cookie would put another client into the first one's session. And fields that
-//! `Connection` names. `keep_header` and `exclude_header` change the second group only.
+//! `Connection` names. `include_header` adds to what is kept of the second group; `exclude_header` leaves out any
+//! other field.
 //!
 //! A challenge of a 401 or 407 is kept although it belongs to the exchange: without it the replayed answer would be
 //! malformed. Only schemes whose challenge is the same for everybody are kept; a nonce or a connection-bound scheme is

@@ -1,6 +1,7 @@
 //! What makes and checks signed tokens: [`hmac`], or nothing without the feature `signed-tokens`.
 //!
-//! - `keys`: the secrets, and their replacement in three steps. `hmac`: signing and verifying.
+//! - `keys`: the secrets and their replacement in three steps, the layout of a token, its MAC. `hmac`: the clock by which
+//!   a token expires, and how long a spent one is remembered.
 //! - `absent`: the same names without the feature, with a type that has no value, so that the callers have no `cfg`.
 
 #[cfg(not(feature = "signed-tokens"))]

@@ -1,4 +1,4 @@
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 use crate::value::Record;
 use crate::value::{Claimant, State};
 
@@ -21,7 +21,7 @@ pub(crate) enum Behalf {
     Of(Claimant),
 }
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_sql")]
 impl From<&Record> for Hold {
     fn from(record: &Record) -> Self {
         Self { state: record.state, claimant: record.claimant, lapsed: record.lease_left.is_zero() }
@@ -30,7 +30,7 @@ impl From<&Record> for Hold {
 
 impl Behalf {
     /// Returns the claimant that the record must name, if `by` ends the claim.
-    #[cfg(any(feature = "redis", feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[cfg(any(feature = "redis", feature = "_sql"))]
     pub(crate) fn runner(self, by: Claimant) -> Claimant {
         match self {
             Self::Own => by,
