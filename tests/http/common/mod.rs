@@ -20,6 +20,7 @@ use tokio::{
     net::TcpStream,
 };
 
+#[allow(unused_imports)] // with few features, few tests need them
 pub use self::{
     counter::Counter,
     seen::{Seen, post, see},
