@@ -5,6 +5,10 @@ use crate::value::KeyError;
 /// `None` is a message without a key. The rules for keys apply: 1 to 255 bytes, no control characters, not blank.
 pub trait IntoKey {
     /// Returns the key, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the message has a key that is invalid; the message is rejected.
     fn into_key(self) -> Result<Option<String>, KeyError>;
 }
 

@@ -53,6 +53,10 @@ const TOO_LARGE: &str =
 
 impl SqlStore<MySql> {
     /// Connects to the database of a URL; see [`SqlStoreBuilder::connect`](super::SqlStoreBuilder::connect).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URL is not one of this database, or if the database cannot be reached.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::builder().connect(url).await
     }

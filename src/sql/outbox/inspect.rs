@@ -26,6 +26,10 @@ pub struct OutboxStats {
 /// The operations for operators.
 impl<D: SqlDatabase> Outbox<D> {
     /// Returns how many messages wait, and since when. It reads all unsent messages.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached.
     pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
         let rows = self.store.rows(&self.statements.stats, &[]).await?;
         let Some(row) = rows.first() else { return Ok(OutboxStats::default()) };
@@ -38,6 +42,10 @@ impl<D: SqlDatabase> Outbox<D> {
     /// Returns messages that were staged at least `age` ago and are not sent, the first staged first, at most `limit`.
     ///
     /// It is for reconciliation: a message that stays here holds up its key.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached.
     pub async fn unsent(&self, age: Duration, limit: usize) -> Result<Vec<StagedMessage>, StoreError> {
         let rows = self.store.rows(&self.statements.unsent, &[time(age), number(limit)]).await?;
         read_all::<D>(&rows)
@@ -47,6 +55,10 @@ impl<D: SqlDatabase> Outbox<D> {
     /// removed.
     ///
     /// A message that a relay is sending at the moment stays.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached.
     pub async fn discard(&self, id: &str) -> Result<bool, StoreError> {
         Ok(self.store.change(&self.statements.discard, &[Value::Text(Some(id))]).await? > 0)
     }
@@ -54,6 +66,11 @@ impl<D: SqlDatabase> Outbox<D> {
     /// Removes messages that were sent at least `age` ago, at most `limit`, in small batches. Returns how many.
     ///
     /// A [running](super::Relay::run) relay does so by itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached. What was removed before stays
+    /// removed.
     pub async fn purge(&self, age: Duration, limit: usize) -> Result<u64, StoreError> {
         let mut removed = 0;
         while removed < limit {

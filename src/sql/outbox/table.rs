@@ -75,6 +75,10 @@ impl<D: SqlDatabase> Outbox<D> {
     }
 
     /// Creates the table and its indexes if they do not exist. Several processes may call it at once.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached, or if it may not create a table.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.store.bring_up(&self.table, &self.statements.schema).await
     }

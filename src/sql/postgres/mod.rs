@@ -47,6 +47,10 @@ pub type PostgresStore = SqlStore<Postgres>;
 
 impl SqlStore<Postgres> {
     /// Connects to the database of a URL; see [`SqlStoreBuilder::connect`](super::SqlStoreBuilder::connect).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URL is not one of this database, or if the database cannot be reached.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::builder().connect(url).await
     }

@@ -68,12 +68,21 @@ pub type SqliteStore = SqlStore<Sqlite>;
 
 impl SqlStore<Sqlite> {
     /// Opens a file, or creates it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened or created, or if the path is that of a database in memory.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::builder().open(path).await
     }
 
     /// Opens the file of a URL, such as `sqlite://records.db`, or creates it if there is none; see
     /// [`SqlStoreBuilder::connect`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URL is not one of SQLite, if the file cannot be opened or created, or if the URL is that
+    /// of a database in memory.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::builder().connect(url).await
     }
@@ -87,6 +96,10 @@ impl SqlStoreBuilder<Sqlite> {
     }
 
     /// Opens a file, or creates it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened or created, or if the path is that of a database in memory.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
         let options = Sqlite::configure(SqliteConnectOptions::new().filename(path), "", self.busy_timeout)?;
         self.open_with(options).await

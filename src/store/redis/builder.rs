@@ -66,7 +66,7 @@ impl RedisStoreBuilder {
     /// Sets the certificate authorities to trust, one or more certificates in PEM, instead of those of the operating
     /// system.
     ///
-    /// The setting is for `connect` with a URL of `rediss://`, `rediss-cluster_urls://` or `rediss-sentinel://`; a client of
+    /// The setting is for `connect` with a URL of `rediss://`, `rediss-cluster://` or `rediss-sentinel://`; a client of
     /// the application's has certificates of its own.
     #[cfg(feature = "redis-tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-tls")))]
@@ -86,8 +86,8 @@ impl RedisStoreBuilder {
     /// Connects to the server of a URL: `redis://user:password@host:6379/0`, `rediss://…` with the feature `redis-tls`,
     /// or `unix:///path`.
     ///
-    /// With the feature `redis-cluster_urls`, the URL may name some of the servers of a cluster:
-    /// `redis-cluster_urls://user:password@host:6379,host:6379`, or `rediss-cluster_urls://…`. A cluster has database 0 only.
+    /// With the feature `redis-cluster`, the URL may name some of the servers of a cluster:
+    /// `redis-cluster://user:password@host:6379,host:6379`, or `rediss-cluster://…`. A cluster has database 0 only.
     ///
     /// With the feature `redis-sentinel`, the URL may name a master that sentinels monitor:
     /// `redis-sentinel://user:password@host:26379,host:26379/name`, or `rediss-sentinel://…`. User and password are
@@ -150,6 +150,11 @@ impl RedisStoreBuilder {
     /// are polled every quarter of a second. The client retries commands if a server is unavailable or a key moves;
     /// three retries are enough, with pauses of 20 to 200 milliseconds. By default the client pauses for 1.28 seconds
     /// and more, up to sixteen times.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no server can be reached, or if the servers are ones that the store cannot work with; see
+    /// [`connect`](Self::connect).
     #[cfg(feature = "redis-cluster")]
     #[cfg_attr(docsrs, doc(cfg(feature = "redis-cluster")))]
     pub async fn connect_cluster(self, client: redis::cluster::ClusterClient) -> Result<RedisStore, StoreError> {
@@ -177,6 +182,11 @@ impl RedisStoreBuilder {
     /// Connects with a client of the application's, and its settings for the socket, the protocol and TLS.
     ///
     /// With the third version of the protocol (RESP3), it is noticed at once if an unused connection breaks.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the server cannot be reached, or if it is one that the store cannot work with; see
+    /// [`connect`](Self::connect).
     pub async fn connect_client(self, client: Client) -> Result<RedisStore, StoreError> {
         tls::prepare(client.get_connection_info().addr());
         let resp3_client =
@@ -193,6 +203,11 @@ impl RedisStoreBuilder {
     ///
     /// Such a connection receives no messages, so the record of a running request that others wait for is polled every
     /// quarter of a second.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the server does not answer, or if it is one that the store cannot work with; see
+    /// [`connect`](Self::connect).
     pub async fn with_connection<C>(self, connection: C) -> Result<RedisStore, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
