@@ -5,8 +5,8 @@
 //! 1. `mod`: the store and its verbs. `builder`: how it is connected.
 //! 2. `key_prefix`: the names of records, channels and drafts. `record`: the layout of a record; `record/new_record` writes one,
 //!    `record/parts` is what follows the payload.
-//! 3. `claim`: issue, claim, takeover. `finish`: renew, settle, release; `reply`: what their scripts answer. `settle_large`: settling an answer that no script
-//!    should copy.
+//! 3. `claim`: issue, claim, takeover. `finish`: renew, settle, release; `reply`: what their scripts answer.
+//!    `settle_large`: settling an answer that no script should copy.
 //! 4. `scripts`, `lua/`: the steps that have to compare before they write, one file each, with a common prelude.
 //! 5. `connection`: how a command gets an answer: one server (`managed`), a cluster, sentinels, TLS; `transport` is the common
 //!    interface.
@@ -19,13 +19,22 @@
 //! one slot.
 //!
 //! ```text
-//! at    bytes   what 0     1       version, now 2 1     1       state: 0 issued, 1 running, 2 settled, 3 released 2
-//! 16      claimant 18    4       attempt 22    1       1 if a request waits for the end of the claim 23    1
-//! flags: at most once, takeover, caller is new, payload 24    1       which parts follow the payload 25    33
-//! scheme and digest of the fingerprint 58    17      caller 75    4       number of the secret 79    8       created:
-//! milliseconds since 1970; below 2^40, milliseconds before the last change 87    8       lease in milliseconds 95    8
-//! span: the life of the record from its last change, in milliseconds 103   4       length of the payload 107   …
-//! payload, then token, origin, trace and note, as byte 24 says
+//! at    bytes   what
+//! 0     1       version, now 2
+//! 1     1       state: 0 issued, 1 running, 2 settled, 3 released
+//! 2     16      claimant
+//! 18    4       attempt
+//! 22    1       1 if a request waits for the end of the claim
+//! 23    1       flags: at most once, takeover, caller is new, payload
+//! 24    1       which parts follow the payload
+//! 25    33      scheme and digest of the fingerprint
+//! 58    17      caller
+//! 75    4       number of the secret
+//! 79    8       created: ms since 1970; below 2^40, ms before the last change
+//! 87    8       lease in ms
+//! 95    8       span: the life of the record from its last change, in ms
+//! 103   4       length of the payload
+//! 107   …       payload, then token, origin, trace and note, as byte 24 says
 //! ```
 //!
 //! A plain command of Redis does not return the time. So a record has its *span*, and the age of its last change is the
