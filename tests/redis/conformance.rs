@@ -66,6 +66,10 @@ async fn with_no_more_rights_than_the_guide_says() {
     let server = Server::start(&[]);
     let rule = include_str!("../../docs/redis.md").lines().find(|line| line.starts_with("ACL SETUSER")).unwrap();
     assert!(server.tell(rule).starts_with("+OK"));
+    for verb in ["delex", "delifeq"] {
+        // A server refuses a rule on a command that it does not have.
+        server.tell(&format!("ACL SETUSER shop +{verb}"));
+    }
     let url = server.url().replace("redis://", "redis://shop:password@");
     let store = RedisStore::connect(&url).await.unwrap();
     suite::run(&|namespace: &str| ready(store.namespace(namespace))).await;

@@ -13,6 +13,7 @@ mod dns_changes;
 mod large_answers;
 mod load;
 mod lost_on_failover;
+mod newer_servers;
 mod outages;
 mod ownership;
 mod proxy;
@@ -32,7 +33,7 @@ mod walk;
 #[path = "../http/common/windows.rs"]
 mod windows;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tower_idempotency::{
     RedisStore,
@@ -66,6 +67,11 @@ async fn settled(store: &RedisStore, key: &RecordKey) -> Claim {
     granted(store, key, &first).await;
     assert!(matches!(store.settle(key, &settlement(&first)).await.unwrap(), Finished::Done));
     first
+}
+
+/// Whether two moments are the same, but for the way to the server: a plain command says how long a run took.
+fn is_near(one: SystemTime, other: SystemTime) -> bool {
+    one.max(other).duration_since(one.min(other)).is_ok_and(|between| between < Duration::from_secs(1))
 }
 
 async fn replays(store: &impl Store, key: &RecordKey) {

@@ -61,6 +61,11 @@ impl Server {
         tell(self.port, command).unwrap()
     }
 
+    /// Whether it has `SET … IFEQ`.
+    pub(crate) fn compares(&self) -> bool {
+        !self.tell("SET none 1 IFEQ 0").starts_with('-')
+    }
+
     /// Whether so many replicas confirm that they have all that the server was told before.
     pub(crate) fn is_confirmed_by(&self, replicas: usize, name: &str) -> bool {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();

@@ -15,6 +15,7 @@ use crate::{
 
 use super::{
     RedisStore,
+    command::Argument,
     connection::{RetryOnDisconnect, ServerAddress, server_reply},
     error::CommandError,
     record::{EncodedRecord, HEAD, decode_summary},
@@ -29,7 +30,7 @@ const BATCHES: usize = 16;
 impl StoreAdmin for RedisStore {
     fn inspect<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, Option<Record>> {
         StoreFuture::new(async move {
-            match self.read(&self.prefix.name(key)).await?.map(read).transpose() {
+            match self.read(Argument::Joined(&self.prefix.parts(key))).await?.map(read).transpose() {
                 Ok(record) => Ok(record),
                 Err(DecodeError::Newer) => {
                     let newer = "the record is one of a later version of this crate";
@@ -61,9 +62,11 @@ impl StoreAdmin for RedisStore {
 
     fn forget<'a>(&'a self, key: &'a RecordKey) -> StoreFuture<'a, bool> {
         StoreFuture::new(async move {
-            let name = self.prefix.name(key);
-            let channel = self.channel(&name);
-            let removed = self.transport().script(&FORGET, &name, &[&channel], RetryOnDisconnect::No).await?;
+            let parts = self.prefix.parts(key);
+            let name = Argument::Joined(&parts);
+            let channel = self.channel(name);
+            let removed =
+                self.transport().script(&FORGET, name, &[Argument::Bytes(&channel)], RetryOnDisconnect::No).await?;
             Ok(expect_int(removed)? > 0)
         })
     }

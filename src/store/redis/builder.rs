@@ -19,6 +19,7 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
     RedisShared, RedisStore,
+    compared::{Abilities, OwnClaims},
     connection::{Limits, ManagedConnection, Target, Transport, resp3_client, server, tls},
     key_prefix::KeyPrefix,
     notifications::Notifications,
@@ -225,7 +226,9 @@ impl RedisStoreBuilder {
         address: Box<str>,
     ) -> Result<RedisStore, StoreError> {
         let concerns = Box::pin(server::check(&transport)).await?;
-        let shared = Arc::new(RedisShared { transport, notifications, address });
+        let abilities = Abilities::new(concerns.as_ref().map(server::Concerns::comparing).unwrap_or_default());
+        let own_claims = OwnClaims::default();
+        let shared = Arc::new(RedisShared { transport, notifications, abilities, own_claims, address });
         if let Some(concerns) = concerns {
             server::monitor(&shared, concerns);
         }

@@ -21,7 +21,9 @@
 //!
 //! A claim that must find an issued record (a token) never sends `SET`, since that would create one.
 
-use redis::{Cmd, Value};
+use std::time::Instant;
+
+use redis::Value;
 
 use crate::{
     store::{Claimed, Granted, Issued, support::bytes::DecodeError},
@@ -30,11 +32,12 @@ use crate::{
 
 use super::{
     RedisStore,
+    command::{Argument, command},
     connection::RetryOnDisconnect,
     error::CommandError,
     record::{EncodedRecord, HEAD, NewRecord, is_running, lease_and_span},
     reply::{RawRecord, corrupt},
-    scripts::{COMMAND_OVERHEAD, READ, TAKEOVER},
+    scripts::{READ, TAKEOVER},
 };
 
 /// What a claim has found.
@@ -52,11 +55,11 @@ enum Lookup {
 impl RedisStore {
     /// Issues a token: writes its record unless its name is taken.
     pub(super) async fn issue_record(&self, key: &RecordKey, issue: &Issue) -> Result<Issued, StoreError> {
-        let (name, draft) = (self.prefix.name(key), NewRecord::issued(issue));
+        let (name, draft) = (self.prefix.parts(key), NewRecord::issued(issue));
         let mut command = redis::cmd(if draft.span == 0 { "EXISTS" } else { "SET" });
-        command.arg(name);
+        command.arg(Argument::Joined(&name));
         if draft.span > 0 {
-            command.arg(draft.encode()).arg("NX").arg("PX").arg(draft.span);
+            command.arg(Argument::Joined(&draft.parts())).arg("NX").arg("PX").arg(draft.span);
         }
         match self.transport().command(&command, RetryOnDisconnect::No).await? {
             Value::Okay | Value::Int(0) => Ok(Issued::Done),
@@ -71,10 +74,11 @@ impl RedisStore {
     /// It begins again whenever the record has changed between its read and the takeover. Each round is caused by
     /// somebody else's progress, so the loop needs no bound of its own; the layer's store timeout ends it.
     pub(super) async fn try_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Claimed, StoreError> {
-        let name = self.prefix.name(key);
-        self.fits(&name, 2 * HEAD + claim.note.len()).await?;
+        let name = self.prefix.parts(key);
+        let name = Argument::Joined(&name);
+        self.fits(name, 2 * HEAD + claim.note.len()).await?;
         loop {
-            let (found, refusal) = match self.claim_or_read(&name, claim).await? {
+            let (found, refusal) = match self.claim_or_read(name, claim).await? {
                 Lookup::Claimed => return Ok(Claimed::Granted(Granted::first(claim))),
                 Lookup::Found(found) => (found, None),
                 Lookup::Refused(found, error) => (found, Some(error)),
@@ -95,7 +99,7 @@ impl RedisStore {
                     return Err(error.into());
                 }
                 let granted = match &stored {
-                    Some(stored) => self.take_over(&name, claim, stored, granted).await?,
+                    Some(stored) => self.take_over(name, claim, stored, granted).await?,
                     None => lease_and_span(claim).1 == 0,
                 };
                 if !granted {
@@ -108,17 +112,21 @@ impl RedisStore {
 
     /// Claims the key, or reads its record, in one command: `SET NX GET`. A record's age matters only while it runs, so
     /// only then is it queried: a first request and a replay take this one command, without an unused `PTTL`.
-    async fn claim_or_read(&self, name: &[u8], claim: &Claim) -> Result<Lookup, CommandError> {
+    async fn claim_or_read(&self, name: Argument<'_>, claim: &Claim) -> Result<Lookup, CommandError> {
         let draft = NewRecord::running(claim, &Granted::first(claim), None);
         // A claim that needs an issued record must not create one, and a claim without a lifetime leaves no record.
         if claim.issued.is_some() || draft.span == 0 {
             return self.get(name).await.map(Lookup::Found);
         }
-        let record = draft.encode();
-        let mut command = Cmd::with_capacity(7, name.len() + record.len() + COMMAND_OVERHEAD);
-        command.arg("SET").arg(name).arg(record).arg("NX").arg("GET").arg("PX").arg(draft.span);
+        let parts = draft.parts();
+        let [set, only_new, get, expiry] = [&b"SET"[..], b"NX", b"GET", b"PX"].map(Argument::Bytes);
+        let arguments = [set, name, Argument::Joined(&parts), only_new, get, expiry, Argument::Number(draft.span)];
+        let (command, began) = (command(arguments.into_iter()), Instant::now());
         match self.transport().command(&command, RetryOnDisconnect::Yes).await {
-            Ok(Value::Nil) => Ok(Lookup::Claimed),
+            Ok(Value::Nil) => {
+                self.remember_claim(claim.claimant, command, began);
+                Ok(Lookup::Claimed)
+            }
             Ok(answer) => self.with_times(name, answer).await.map(Lookup::Found),
             Err(error) if error.refuses_writes() => Ok(Lookup::Refused(self.get(name).await?, error)),
             Err(error) => Err(error),
@@ -126,15 +134,18 @@ impl RedisStore {
     }
 
     /// Reads a record without claiming it.
-    async fn get(&self, name: &[u8]) -> Result<Option<RawRecord>, CommandError> {
-        let answer = self.transport().command(redis::cmd("GET").arg(name), RetryOnDisconnect::Yes).await?;
+    async fn get(&self, name: Argument<'_>) -> Result<Option<RawRecord>, CommandError> {
+        let answer = self
+            .transport()
+            .command(&command([Argument::Bytes(b"GET"), name].into_iter()), RetryOnDisconnect::Yes)
+            .await?;
         self.with_times(name, answer).await
     }
 
     /// Returns what was found, read once more with its times if it is running.
     ///
     /// Both are read in one atomic step: a record that is settled between two steps would seem to have lapsed.
-    async fn with_times(&self, name: &[u8], answer: Value) -> Result<Option<RawRecord>, CommandError> {
+    async fn with_times(&self, name: Argument<'_>, answer: Value) -> Result<Option<RawRecord>, CommandError> {
         match answer {
             Value::BulkString(bytes) if is_running(&bytes) => self.read(name).await,
             Value::BulkString(bytes) => Ok(Some(RawRecord::without_times(bytes))),
@@ -144,7 +155,7 @@ impl RedisStore {
     }
 
     /// Reads a record and its times in one atomic step.
-    pub(super) async fn read(&self, name: &[u8]) -> Result<Option<RawRecord>, CommandError> {
+    pub(super) async fn read(&self, name: Argument<'_>) -> Result<Option<RawRecord>, CommandError> {
         RawRecord::read(self.transport().script(&READ, name, &[], RetryOnDisconnect::Yes).await?)
     }
 
@@ -153,7 +164,7 @@ impl RedisStore {
     /// `false` means that another claim was faster, or that the record has been settled; the caller begins again.
     async fn take_over(
         &self,
-        name: &[u8],
+        name: Argument<'_>,
         claim: &Claim,
         seen: &EncodedRecord,
         granted: &Granted,
@@ -162,9 +173,10 @@ impl RedisStore {
             return Ok(false);
         }
         let draft = NewRecord::running(claim, granted, seen.binding.as_ref());
-        let span = draft.span.to_string();
-        let arguments: [&[u8]; 6] =
-            [seen.version_token(), &draft.prefix, &draft.times, &draft.suffix, span.as_bytes(), &self.channel(name)];
+        let channel = self.channel(name);
+        let [seen, prefix, times, suffix, channel] =
+            [seen.version_token(), &draft.prefix, &draft.times, &draft.suffix, &channel].map(Argument::Bytes);
+        let arguments = [seen, prefix, times, suffix, Argument::Number(draft.span), channel];
         match self.transport().script(&TAKEOVER, name, &arguments, RetryOnDisconnect::Yes).await? {
             Value::Int(1) => Ok(true),
             Value::Int(0) => Ok(false),

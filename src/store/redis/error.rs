@@ -77,6 +77,11 @@ impl CommandError {
         self.error().map(RedisError::kind) == Some(ErrorKind::Server(ServerErrorKind::NoScript))
     }
 
+    /// Returns whether the server knows no such command, or no such option of it.
+    pub(super) fn is_unknown_command(&self) -> bool {
+        self.error().is_some_and(|error| error.code() == Some("ERR") && !is_too_large(error))
+    }
+
     /// Returns whether the server is available but accepts no writes for now.
     pub(super) fn refuses_writes(&self) -> bool {
         matches!(self.error().and_then(RedisError::code), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
@@ -170,6 +175,13 @@ impl From<CommandError> for StoreError {
             None => Self::new(Other, "Redis failed").with_source(error),
         }
     }
+}
+
+/// Returns an error as that of a call which may have taken effect before it.
+pub(super) fn maybe_done(error: StoreError) -> StoreError {
+    // `Full` would mean that nothing was done.
+    let kind = if error.kind() == StoreErrorKind::Full { StoreErrorKind::Unavailable } else { error.kind() };
+    StoreError::new(kind, error.to_string()).with_source(error)
 }
 
 /// Returns whether the error says that a value is too large. The server has no code for that.

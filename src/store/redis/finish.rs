@@ -1,4 +1,4 @@
-//! Renew, settle and release: one script each, which compares the claimant and writes.
+//! Renew, settle and release: one script each, which compares the claimant and writes; or the plain command of `compared`.
 //!
 //! The script answers 1 (done), 2 (done before), nothing (no record) or the record, from which the caller learns why it
 //! was refused. An operator's settlement is the same script with another claimant: the one that was seen, whose lease
@@ -16,8 +16,10 @@ use crate::{
 
 use super::{
     RedisStore,
+    command::Argument,
+    compared::Compared,
     connection::RetryOnDisconnect,
-    error::CommandError,
+    error::{CommandError, maybe_done},
     record::{PAYLOAD, lease_and_span, millis, times},
     reply::finished,
     scripts::{RELEASE, RENEW, SETTLE},
@@ -33,18 +35,38 @@ fn compared(behalf: Behalf, by: Claimant) -> ([u8; 16], &'static [u8]) {
 impl RedisStore {
     /// Renews a lease.
     pub(super) async fn renew_claim(&self, key: &RecordKey, claim: &Claim) -> Result<Renewed, StoreError> {
+        // A renewal changes the record.
+        self.shared.own_claims.forget(claim.claimant);
         let (lease, span) = lease_and_span(claim);
-        let (times, span) = (times(lease, span, 0), span.to_string());
-        let arguments: [&[u8]; 3] = [&claim.claimant.to_bytes(), &times[..16], span.as_bytes()];
-        match self.transport().script(&RENEW, &self.prefix.name(key), &arguments, RetryOnDisconnect::Yes).await? {
+        let (name, claimant, times) = (self.prefix.parts(key), claim.claimant.to_bytes(), times(lease, span, 0));
+        let arguments = [Argument::Bytes(&claimant), Argument::Bytes(&times[..16]), Argument::Number(span)];
+        match self.transport().script(&RENEW, Argument::Joined(&name), &arguments, RetryOnDisconnect::Yes).await? {
             Value::Int(1) => Ok(Renewed::Done),
             Value::Int(0) => Ok(Renewed::Lost),
             _ => Err(CommandError::UnexpectedReply.into()),
         }
     }
 
-    /// Settles: in one script, or as a draft if the answer is large.
+    /// Settles: by a plain command if that can decide, else by a script.
     pub(super) async fn settle_record(
+        &self,
+        key: &RecordKey,
+        behalf: Behalf,
+        settlement: &Settlement,
+    ) -> Result<Finished, StoreError> {
+        let plain = match behalf {
+            Behalf::Own => self.settle_compared(key, settlement).await?,
+            Behalf::Of(_) => Compared::Undecided,
+        };
+        match plain {
+            Compared::Done => Ok(Finished::Done),
+            Compared::Undecided => self.settle_by_script(key, behalf, settlement).await,
+            Compared::MaybeDone => self.settle_by_script(key, behalf, settlement).await.map_err(maybe_done),
+        }
+    }
+
+    /// Settles in one script, or as a draft if the answer is large.
+    async fn settle_by_script(
         &self,
         key: &RecordKey,
         behalf: Behalf,
@@ -58,37 +80,57 @@ impl RedisStore {
             ));
         };
         let (runner, lapsed) = compared(behalf, settlement.claimant);
-        let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 }.to_string();
+        let flag = if settlement.payload.is_some() { PAYLOAD } else { 0 };
         let span = millis(settlement.retention);
-        let (times, span) = (times(0, span, length), span.to_string());
-        let (name, owner) = (self.prefix.name(key), settlement.claimant.to_bytes());
-        let channel = self.channel(&name);
-        let (flag, span) = (flag.as_bytes(), span.as_bytes());
-        if payload.len() >= LARGE && !settlement.retention.is_zero() {
-            let settle = SettleArguments { runner, owner, lapsed, flag, times, payload, span, channel: &channel };
-            if let Some(finished) = self.settle_large(&name, &settle).await? {
-                return Ok(finished);
-            }
+        let (times, name) = (times(0, span, length), self.prefix.parts(key));
+        let (name, owner) = (Argument::Joined(&name), settlement.claimant.to_bytes());
+        let channel = &*self.channel(name);
+        let settle = SettleArguments { runner, owner, lapsed, flag, times, payload, span, channel };
+        if payload.len() >= LARGE
+            && span > 0
+            && let Some(finished) = self.settle_large(name, &settle).await?
+        {
+            return Ok(finished);
         }
-        self.fits(&name, payload.len()).await?;
-        let arguments: [&[u8]; 8] = [&runner, &owner, lapsed, flag, &times, payload, span, &channel];
-        finished(self.transport().script(&SETTLE, &name, &arguments, RetryOnDisconnect::Yes).await?)
+        self.fits(name, payload.len()).await?;
+        let [runner, owner, lapsed, times, payload, channel] =
+            [&runner[..], &owner, lapsed, &times, payload, channel].map(Argument::Bytes);
+        let arguments =
+            [runner, owner, lapsed, Argument::Number(flag.into()), times, payload, Argument::Number(span), channel];
+        finished(self.transport().script(&SETTLE, name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 
-    /// Releases or undoes.
+    /// Releases or undoes: by a plain command if that can decide, else by a script.
     pub(super) async fn release_record(
         &self,
         key: &RecordKey,
         behalf: Behalf,
         release: &Release,
     ) -> Result<Finished, StoreError> {
+        let plain = match behalf {
+            Behalf::Own => self.release_compared(key, release).await?,
+            Behalf::Of(_) => Compared::Undecided,
+        };
+        match plain {
+            Compared::Done => Ok(Finished::Done),
+            Compared::Undecided => self.release_by_script(key, behalf, release).await,
+            Compared::MaybeDone => self.release_by_script(key, behalf, release).await.map_err(maybe_done),
+        }
+    }
+
+    async fn release_by_script(
+        &self,
+        key: &RecordKey,
+        behalf: Behalf,
+        release: &Release,
+    ) -> Result<Finished, StoreError> {
         let (runner, lapsed) = compared(behalf, release.claimant);
-        let name = self.prefix.name(key);
-        let keep = millis(release.keep);
-        let span = keep.to_string();
-        let undo: &[u8] = if release.undo { b"1" } else { b"0" };
-        let (owner, channel) = (release.claimant.to_bytes(), self.channel(&name));
-        let arguments: [&[u8]; 7] = [&runner, &owner, lapsed, &keep.to_be_bytes(), span.as_bytes(), &channel, undo];
-        finished(self.transport().script(&RELEASE, &name, &arguments, RetryOnDisconnect::Yes).await?)
+        let name = self.prefix.parts(key);
+        let (name, owner, keep) = (Argument::Joined(&name), release.claimant.to_bytes(), millis(release.keep));
+        let (span, channel, undo) = (keep.to_be_bytes(), self.channel(name), Argument::Number(release.undo.into()));
+        let [runner, owner, lapsed, span, channel] =
+            [&runner[..], &owner, lapsed, &span, &channel].map(Argument::Bytes);
+        let arguments = [runner, owner, lapsed, span, Argument::Number(keep), channel, undo];
+        finished(self.transport().script(&RELEASE, name, &arguments, RetryOnDisconnect::Yes).await?)
     }
 }

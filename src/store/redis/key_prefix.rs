@@ -24,33 +24,46 @@ const ROOT: &[u8] = b"idem{}:";
 /// The prefix is followed either by a record key, whose first byte is less than 16, or by the length of a further
 /// namespace in digits. So no name belongs to two namespaces.
 #[derive(Clone)]
-pub(super) struct KeyPrefix(Box<[u8]>);
+pub(super) struct KeyPrefix {
+    prefix: Box<[u8]>,
+    /// The channel on which the ends of claims of this namespace are published, if there are waiters.
+    channel: Box<[u8]>,
+}
 
 impl KeyPrefix {
     /// Returns the outermost namespace.
     pub(super) fn root() -> Self {
-        Self(ROOT.into())
+        Self::new(ROOT.into())
     }
 
     /// Returns a namespace inside this one.
     pub(super) fn within(&self, name: &str) -> Self {
-        Self([&self.0, format!("{}:{name}:", name.len()).as_bytes()].concat().into())
+        Self::new([&self.prefix, format!("{}:{name}:", name.len()).as_bytes()].concat())
+    }
+
+    fn new(prefix: Vec<u8>) -> Self {
+        Self { channel: [&prefix[..], b"wake"].concat().into(), prefix: prefix.into() }
+    }
+
+    /// Returns the two parts of the name of a record.
+    pub(super) fn parts<'a>(&'a self, key: &'a RecordKey) -> [&'a [u8]; 2] {
+        [&self.prefix, key.as_bytes()]
     }
 
     /// Returns the name of a record.
     pub(super) fn name(&self, key: &RecordKey) -> Vec<u8> {
-        [&self.0, key.as_bytes()].concat()
+        self.parts(key).concat()
     }
 
     /// Returns the key of a record of this namespace.
     pub(super) fn key(&self, name: &[u8]) -> Option<RecordKey> {
-        RecordKey::from_bytes(name.strip_prefix(&*self.0)?)
+        RecordKey::from_bytes(name.strip_prefix(&*self.prefix)?)
     }
 
     /// Returns the glob that matches the names of this namespace, and of those within it.
     pub(super) fn pattern(&self) -> Vec<u8> {
-        let mut pattern = Vec::with_capacity(self.0.len() + 1);
-        for &byte in &self.0 {
+        let mut pattern = Vec::with_capacity(self.prefix.len() + 1);
+        for &byte in &self.prefix {
             if matches!(byte, b'*' | b'?' | b'[' | b']' | b'^' | b'\\') {
                 pattern.push(b'\\');
             }
@@ -61,18 +74,18 @@ impl KeyPrefix {
     }
 
     /// Returns the channel on which the ends of claims of this namespace are published, if there are waiters.
-    pub(super) fn channel(&self) -> Vec<u8> {
-        [&self.0, &b"wake"[..]].concat()
+    pub(super) fn channel(&self) -> &[u8] {
+        &self.channel
     }
 
     /// Returns the channel in the slot of a record. The scripts distinguish the two by what is in the braces.
     pub(super) fn channel_beside(&self, name: &[u8]) -> Vec<u8> {
-        [b"idem{", &slot::tag(name)[..], &self.0[ROOT.len() - 2..], b"wake"].concat()
+        [b"idem{", &slot::tag(name)[..], &self.prefix[ROOT.len() - 2..], b"wake"].concat()
     }
 
     /// Returns the prefix for logs.
     pub(super) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0).into_owned()
+        String::from_utf8_lossy(&self.prefix).into_owned()
     }
 }
 

@@ -6,7 +6,8 @@
 //! 2. `key_prefix`: the names of records, channels and drafts. `record`: the layout of a record; `record/new_record` writes one,
 //!    `record/parts` is what follows the payload.
 //! 3. `claim`: issue, claim, takeover. `finish`: renew, settle, release; `reply`: what their scripts answer.
-//!    `settle_large`: settling an answer that no script should copy.
+//!    `compared`: settle and release as one plain command, where the server has one that compares. `settle_large`: settling
+//!    an answer that no script should copy. `command`: how a command is put together.
 //! 4. `scripts`, `lua/`: the steps that have to compare before they write, one file each, with a common prelude.
 //! 5. `connection`: how a command gets an answer: one server (`managed`), a cluster, sentinels, TLS; `transport` is the common
 //!    interface.
@@ -42,7 +43,8 @@
 //!
 //! # What always holds
 //!
-//! - A claim of a free key and a replay are one command each (`SET NX GET`). Whatever compares runs as one script.
+//! - A claim of a free key and a replay are one command each (`SET NX GET`). Whatever compares runs as one script, or as one
+//!   command that compares the whole record (`SET IFEQ`): if the bytes differ, the script decides.
 //! - A command may be sent twice, since the claimant is compared: a repeated claim, settlement or release is
 //!   recognised. The two exceptions, issue and forget, are marked `RetryOnDisconnect::No`.
 //! - Leases are never compared with a clock of this process.
@@ -64,8 +66,12 @@
 //! | claim, running | the same, then `read.lua` for the times | 2 |
 //! | claim, released or issued | the read, then `takeover.lua` | 2 |
 //! | claim, lapsed | the same, then `read.lua`, `takeover.lua` | 3 |
-//! | renew, release | one script each | 1 |
+//! | renew | `renew.lua` | 1 |
+//! | settle, release of a claim of a free key | `SET IFEQ`, if the server has it | 1 |
+//! | the same, if the record has changed | that, then as below | 2 |
 //! | settle | `settle.lua`; from 2 KiB on a draft and `settle_draft.lua` in one batch | 1 |
+//! | release | `release.lua` | 1 |
+//! | undo of a claim of a free key | `DELIFEQ` or `DELEX IFEQ`, if the server has one | 1 |
 //! | changed | `watch.lua`, then a message | 1, and a look now and then |
 //! | inspect | `read.lua` | 1 |
 //! | forget | `forget.lua` | 1 |
@@ -74,6 +80,8 @@
 mod admin;
 mod builder;
 mod claim;
+mod command;
+mod compared;
 mod connection;
 mod error;
 mod finish;
@@ -84,13 +92,19 @@ mod reply;
 mod scripts;
 mod settle_large;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlement, StoreError};
 
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
-use self::{connection::Transport, key_prefix::KeyPrefix, notifications::Notifications};
+use self::{
+    command::Argument,
+    compared::{Abilities, OwnClaims},
+    connection::Transport,
+    key_prefix::KeyPrefix,
+    notifications::Notifications,
+};
 
 pub use self::builder::RedisStoreBuilder;
 
@@ -141,6 +155,10 @@ struct RedisShared {
     transport: Transport,
     /// Who waits for which record.
     notifications: Notifications,
+    /// Which plain commands of the server compare.
+    abilities: Abilities,
+    /// The claims whose records this process knows byte by byte.
+    own_claims: OwnClaims,
     /// The address, for `Debug`; it has neither user nor password.
     address: Box<str>,
 }
@@ -177,8 +195,12 @@ impl RedisStore {
     }
 
     /// Returns the channel on which the end of a record's claim is published.
-    fn channel(&self, name: &[u8]) -> Vec<u8> {
-        if self.transport().is_cluster() { self.prefix.channel_beside(name) } else { self.prefix.channel() }
+    fn channel(&self, name: Argument<'_>) -> Cow<'_, [u8]> {
+        if self.transport().is_cluster() {
+            self.prefix.channel_beside(&name.to_vec()).into()
+        } else {
+            self.prefix.channel().into()
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use crate::store::support::bytes::DecodeError;
 use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext};
 
-pub(super) use self::new_record::{NewRecord, lease_and_span, millis, times};
+pub(super) use self::new_record::{NewRecord, ended, lease_and_span, millis, times};
 
 use self::parts::Parts;
 
@@ -37,7 +37,7 @@ use self::parts::Parts;
 //
 // `created` is milliseconds since 1970, or, if it is less than 2^40, milliseconds before the last change, which is the
 // expiry less the span. So a claim of a free key knows each byte of the record without reading the server's clock, and
-// can write a settled record as well.
+// can write a settled record as well (`compared`).
 //
 // The scripts in `lua` use the same offsets, counted from 1.
 
@@ -49,8 +49,9 @@ pub(super) const HEAD: usize = 107;
 pub(super) const OWNED: usize = 18;
 /// The places of the parts, counted from 0; the scripts count from 1.
 const ATTEMPT: usize = 18;
-/// The length of what a takeover compares: version, state, claimant, attempt.
-const SEEN: usize = 22;
+/// The byte that is 1 if a request waits for the end of the claim. What precedes it, a takeover compares: version, state,
+/// claimant, attempt.
+const WAITED_FOR: usize = 22;
 const FLAGS: usize = 23;
 /// The byte with a bit for each part behind the payload.
 const PARTS: usize = 24;
@@ -150,7 +151,7 @@ impl EncodedRecord {
 
     /// Returns what a takeover compares: version, state, claimant and attempt.
     pub(super) fn version_token(&self) -> &[u8] {
-        &self.bytes[..SEEN]
+        &self.bytes[..WAITED_FOR]
     }
 
     /// Returns the kept answer; `None` for a tombstone and for a record that is not settled.
@@ -218,6 +219,11 @@ fn secret(bytes: &[u8]) -> SecretNumber {
 /// Returns whether a record is running, by its bytes.
 pub(super) fn is_running(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&code(State::Running))
+}
+
+/// Returns the lease of a record in milliseconds, by its bytes.
+pub(super) fn lease(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(array(bytes, LEASE).unwrap_or_default())
 }
 
 /// Returns the first bytes of a record that is running under this claimant.

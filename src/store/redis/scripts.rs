@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Value};
 
 use super::{
+    command::{Argument, command},
     connection::{RetryOnDisconnect, Transport},
     error::CommandError,
 };
@@ -43,17 +44,13 @@ scripts! {
     WATCH = "lua/watch.lua",
 }
 
-/// The bytes of a command for its verb and its numbers, beside its names and arguments, so that its buffer need not
-/// grow.
-pub(super) const COMMAND_OVERHEAD: usize = 40;
-
 impl Transport {
     /// Runs a script on one record. If the server does not know the script yet, its text is sent.
     pub(super) async fn script(
         &self,
         script: &'static Script,
-        name: &[u8],
-        arguments: &[&[u8]],
+        name: Argument<'_>,
+        arguments: &[Argument<'_>],
         again: RetryOnDisconnect,
     ) -> Result<Value, CommandError> {
         match self.command(&script.evalsha(&[name], arguments), again).await {
@@ -66,29 +63,23 @@ impl Transport {
     pub(super) async fn eval(
         &self,
         script: &'static Script,
-        names: &[&[u8]],
-        arguments: &[&[u8]],
+        names: &[Argument<'_>],
+        arguments: &[Argument<'_>],
         again: RetryOnDisconnect,
     ) -> Result<Value, CommandError> {
-        self.command(&call("EVAL", script.text, names, arguments), again).await
+        self.command(&call(b"EVAL", script.text, names, arguments), again).await
     }
 }
 
 impl Script {
     /// Returns the command that runs the script on a server that knows it.
-    pub(super) fn evalsha(&self, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
-        call("EVALSHA", &self.digest, names, arguments)
+    pub(super) fn evalsha(&self, names: &[Argument<'_>], arguments: &[Argument<'_>]) -> Cmd {
+        call(b"EVALSHA", &self.digest, names, arguments)
     }
 }
 
 /// Returns the command that runs a script, by its text or its digest.
-fn call(verb: &str, script: &str, names: &[&[u8]], arguments: &[&[u8]]) -> Cmd {
-    let words = || names.iter().chain(arguments);
-    let length = script.len() + words().map(|word| word.len()).sum::<usize>();
-    let mut command = Cmd::with_capacity(3 + names.len() + arguments.len(), length + COMMAND_OVERHEAD);
-    command.arg(verb).arg(script).arg(names.len());
-    for word in words() {
-        command.arg(*word);
-    }
-    command
+fn call(verb: &[u8], script: &str, names: &[Argument<'_>], arguments: &[Argument<'_>]) -> Cmd {
+    let before = [Argument::Bytes(verb), Argument::Bytes(script.as_bytes()), Argument::Number(names.len() as u64)];
+    command(before.iter().chain(names).chain(arguments).copied())
 }

@@ -22,6 +22,7 @@ use crate::{
 
 use super::{
     RedisStore,
+    command::{Argument, command},
     connection::{RetryOnDisconnect, server_reply, slot},
     error::CommandError,
     record::HEAD,
@@ -49,11 +50,12 @@ pub(super) struct SettleArguments<'a> {
     pub(super) owner: [u8; 16],
     /// `1` if the lease must have lapsed: the end on behalf of another claimant.
     pub(super) lapsed: &'static [u8],
-    pub(super) flag: &'a [u8],
+    pub(super) flag: u8,
     pub(super) times: [u8; 20],
     /// The answer.
     pub(super) payload: &'a [u8],
-    pub(super) span: &'a [u8],
+    /// How long the record lives, in milliseconds.
+    pub(super) span: u64,
     /// The channel on which the end is published.
     pub(super) channel: &'a [u8],
 }
@@ -65,7 +67,7 @@ impl RedisStore {
     /// If a token's binding or a note has to follow the answer, a second round trip reads it.
     pub(super) async fn settle_large(
         &self,
-        name: &[u8],
+        name: Argument<'_>,
         settle: &SettleArguments<'_>,
     ) -> Result<Option<Finished>, StoreError> {
         let mut suffix = Vec::new();
@@ -92,13 +94,12 @@ impl RedisStore {
     /// the rest fails first.
     ///
     /// A user without the right to `GETBIT` gets no check: the value is sent, and a refusal breaks the connection.
-    pub(super) async fn fits(&self, name: &[u8], size: usize) -> Result<(), CommandError> {
+    pub(super) async fn fits(&self, name: Argument<'_>, size: usize) -> Result<(), CommandError> {
         if size <= LEAST_LIMIT {
             return Ok(());
         }
         // `GETBIT` accepts every offset that a string may have, even if the string does not exist.
-        let mut command = redis::cmd("GETBIT");
-        command.arg(name).arg(8 * (size - 1));
+        let command = command([Argument::Bytes(b"GETBIT"), name, Argument::Number(8 * (size as u64 - 1))].into_iter());
         match self.transport().command(&command, RetryOnDisconnect::Yes).await {
             Err(error) if error.is_forbidden() => Ok(()),
             answer => answer.map(drop),
@@ -107,7 +108,7 @@ impl RedisStore {
 
     /// Returns the server's error for so large an answer, if that is why it closes the connection, and it could not be
     /// queried before. For several commands in one batch the driver would only report that none was answered.
-    async fn too_large(&self, name: &[u8], payload: &[u8]) -> Option<CommandError> {
+    async fn too_large(&self, name: Argument<'_>, payload: &[u8]) -> Option<CommandError> {
         let draft = draft_of(name);
         let mut command = redis::cmd("SET");
         command.arg(&draft).arg(payload).arg("PX").arg(DRAFT_TTL);
@@ -118,28 +119,30 @@ impl RedisStore {
     }
 
     /// Sends the draft and its script in one batch, and returns the script's answer.
-    async fn draft(&self, name: &[u8], settle: &SettleArguments<'_>, suffix: &[u8]) -> Result<Value, CommandError> {
+    async fn draft(
+        &self,
+        name: Argument<'_>,
+        settle: &SettleArguments<'_>,
+        suffix: &[u8],
+    ) -> Result<Value, CommandError> {
         let draft = draft_of(name);
-        let record = [&[0; HEAD], settle.payload, suffix].concat();
-        let length = record.len().to_string();
-        let arguments: [&[u8]; 9] = [
-            &settle.runner,
-            &settle.owner,
-            settle.lapsed,
-            settle.flag,
-            &settle.times,
-            length.as_bytes(),
-            settle.span,
-            settle.channel,
-            suffix,
-        ];
+        let record: [&[u8]; 3] = [&[0; HEAD], settle.payload, suffix];
+        let length = record.iter().map(|part| part.len() as u64).sum();
+        let [runner, owner, lapsed, times, channel, behind] =
+            [&settle.runner[..], &settle.owner, settle.lapsed, &settle.times, settle.channel, suffix]
+                .map(Argument::Bytes);
+        let [flag, length, span] = [settle.flag.into(), length, settle.span].map(Argument::Number);
+        let arguments = [runner, owner, lapsed, flag, times, length, span, channel, behind];
+        let [set, draft, expiry] = [&b"SET"[..], &draft, b"PX"].map(Argument::Bytes);
         let mut pipeline = Pipeline::with_capacity(2);
-        pipeline.cmd("SET").arg(&draft).arg(record).arg("PX").arg(DRAFT_TTL);
-        pipeline.add_command(SETTLE_DRAFT.evalsha(&[name, &draft], &arguments));
+        pipeline.add_command(command(
+            [set, draft, Argument::Joined(&record), expiry, Argument::Number(DRAFT_TTL)].into_iter(),
+        ));
+        pipeline.add_command(SETTLE_DRAFT.evalsha(&[name, draft], &arguments));
         let mut answers = self.transport().pipeline(&pipeline, RetryOnDisconnect::Yes).await?;
         match answers.pop().map(server_reply) {
             Some(Err(error)) if error.is_unknown_script() => {
-                self.transport().eval(&SETTLE_DRAFT, &[name, &draft], &arguments, RetryOnDisconnect::Yes).await
+                self.transport().eval(&SETTLE_DRAFT, &[name, draft], &arguments, RetryOnDisconnect::Yes).await
             }
             Some(answer) => answer,
             None => Err(CommandError::UnexpectedReply),
@@ -148,7 +151,7 @@ impl RedisStore {
 }
 
 /// Returns the name of a draft, which no other call shares.
-fn draft_of(name: &[u8]) -> Vec<u8> {
+fn draft_of(name: Argument<'_>) -> Vec<u8> {
     let own = Claimant::random().to_bytes();
-    [b"idem{", &slot::tag(name)[..], b"}:draft:", &own].concat()
+    [b"idem{", &slot::tag(&name.to_vec())[..], b"}:draft:", &own].concat()
 }

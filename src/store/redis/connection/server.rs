@@ -3,6 +3,8 @@
 //! An old server, or one of a cluster behind a plain URL, is refused when the store connects. Settings that lose
 //! records (eviction, a master without `min-replicas-to-write`) are warned of, then and when they change.
 //!
+//! The version also says which plain commands the verbs may use (`compared`).
+//!
 //! A replica is only warned of: it may be meant, for replays. A server that does not permit `INFO` is used without a
 //! check.
 
@@ -12,7 +14,7 @@ use redis::Value;
 use tokio::time::sleep;
 
 use crate::{
-    store::redis::{RedisShared, error::CommandError},
+    store::redis::{RedisShared, compared::Comparing, error::CommandError},
     value::{StoreError, StoreErrorKind, jitter},
 };
 
@@ -28,6 +30,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug, PartialEq, Eq)]
 struct ServerInfo {
     version: Option<(u32, u32)>,
+    /// Which plain commands compare.
+    comparing: Comparing,
     cluster: bool,
     replica: bool,
     /// The eviction policy.
@@ -44,6 +48,8 @@ pub(in crate::store::redis) struct Concerns {
     /// Another server may become the master while this one goes on.
     unguarded: bool,
     replica: bool,
+    /// What the commands of all servers can compare.
+    comparing: Option<Comparing>,
 }
 
 /// Refuses servers that the store cannot work with, and warns of those that may lose records. Returns `None` if they do
@@ -72,6 +78,7 @@ pub(in crate::store::redis) fn monitor(shared: &Arc<RedisShared>, mut reported: 
             let Some(shared) = shared.upgrade() else { return };
             // Unavailable servers are checked the next time.
             if let Ok(Some(concerns)) = inspect(&shared.transport).await {
+                shared.abilities.set(concerns.comparing());
                 concerns.warn(&reported);
                 reported = concerns;
             }
@@ -101,8 +108,14 @@ async fn info(transport: &Transport, node: Option<&ServerAddress>) -> Result<Opt
 }
 
 impl Concerns {
+    /// Returns what the commands of all servers can compare.
+    pub(in crate::store::redis) fn comparing(&self) -> Comparing {
+        self.comparing.unwrap_or_default()
+    }
+
     /// Adds what one server reports.
     fn add(&mut self, server: ServerInfo, master: bool) {
+        self.comparing = Some(self.comparing.map_or(server.comparing, |others| others.and(server.comparing)));
         self.unguarded |= master && !server.guarded && !server.replica;
         self.replica |= server.replica;
         self.evicts = self.evicts.take().or(server.policy.filter(|policy| policy != "noeviction"));
@@ -131,12 +144,13 @@ impl ServerInfo {
     /// Reads the answer to `INFO`. A field that is missing counts as unset.
     fn read(info: &str) -> Self {
         let field = |name| info.lines().find_map(|text| text.trim_end().strip_prefix(name)?.strip_prefix(':'));
-        let version = field("redis_version").and_then(|version| {
-            let mut numbers = version.split('.').map(str::parse);
+        let version = |name| {
+            let mut numbers = field(name)?.split('.').map(str::parse);
             Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-        });
+        };
         Self {
-            version,
+            version: version("redis_version"),
+            comparing: Comparing::of(version("redis_version"), version("valkey_version")),
             cluster: field("cluster_enabled") == Some("1"),
             replica: field("role") == Some("slave"),
             policy: field("maxmemory_policy").map(Into::into),
@@ -185,6 +199,8 @@ mod tests {
         for version in ["7.0.15", "7.2.4", "8.4.0", "10.0.0", "unknown"] {
             assert!(server(version).check_supported(false).is_ok(), "{version}");
         }
+        let valkey = ServerInfo::read("redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.8\r\n");
+        assert_eq!((valkey.version, valkey.comparing), (Some((7, 2)), Comparing::Set));
         let one_of_many = ServerInfo { cluster: true, ..server("7.0.15") };
         assert!(one_of_many.check_supported(false).is_err() && one_of_many.check_supported(true).is_ok());
     }
@@ -195,7 +211,14 @@ mod tests {
         let policy = Some("allkeys-lru".into());
         assert_eq!(
             ServerInfo::read(info),
-            ServerInfo { version: Some((7, 0)), cluster: false, replica: true, policy, guarded: false }
+            ServerInfo {
+                version: Some((7, 0)),
+                comparing: Comparing::Nothing,
+                cluster: false,
+                replica: true,
+                policy,
+                guarded: false
+            }
         );
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use redis::{Cmd, Pipeline, Value, aio::ConnectionLike};
+use redis::{Cmd, Pipeline, RedisFuture, Value, aio::ConnectionLike};
 use tokio::time::timeout;
 
 use super::{
@@ -25,14 +25,24 @@ pub(in crate::store::redis) enum Transport {
     Cluster(super::cluster::Cluster),
 }
 
-/// A connection of the application's that can be cloned.
+/// A connection of the application's, of which each command uses a clone.
 pub(in crate::store::redis) trait CloneConnection: Send + Sync {
-    fn clone_connection(&self) -> Box<dyn ConnectionLike + Send>;
+    /// Sends a command.
+    fn command<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value>;
+
+    /// Sends a batch; `skip` and `keep` select its answers.
+    fn pipeline<'a>(&'a self, pipeline: &'a Pipeline, skip: usize, keep: usize) -> RedisFuture<'a, Vec<Value>>;
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> CloneConnection for C {
-    fn clone_connection(&self) -> Box<dyn ConnectionLike + Send> {
-        Box::new(self.clone())
+    fn command<'a>(&'a self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        let mut connection = self.clone();
+        Box::pin(async move { connection.req_packed_command(command).await })
+    }
+
+    fn pipeline<'a>(&'a self, pipeline: &'a Pipeline, skip: usize, keep: usize) -> RedisFuture<'a, Vec<Value>> {
+        let mut connection = self.clone();
+        Box::pin(async move { connection.req_packed_commands(pipeline, skip, keep).await })
     }
 }
 
@@ -128,10 +138,7 @@ impl Transport {
     async fn command_once(&self, command: &Cmd) -> Result<Value, CommandError> {
         let value = match self {
             Self::Managed(managed) => managed.command(command).await,
-            Self::Provided(connection, limit) => {
-                let mut connection = connection.clone_connection();
-                map_timeout(timeout(*limit, connection.req_packed_command(command)).await)
-            }
+            Self::Provided(connection, limit) => map_timeout(timeout(*limit, connection.command(command)).await),
             #[cfg(feature = "redis-cluster")]
             Self::Cluster(cluster) => cluster.command(command).await,
         };
@@ -144,8 +151,7 @@ impl Transport {
         let mut values = match self {
             Self::Managed(managed) => managed.pipeline(pipeline, skip, keep).await?,
             Self::Provided(connection, limit) => {
-                let mut connection = connection.clone_connection();
-                map_timeout(timeout(*limit, connection.req_packed_commands(pipeline, skip, keep)).await)?
+                map_timeout(timeout(*limit, connection.pipeline(pipeline, skip, keep)).await)?
             }
             #[cfg(feature = "redis-cluster")]
             Self::Cluster(cluster) => cluster.pipeline(pipeline, skip, keep).await?,

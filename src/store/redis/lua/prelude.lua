@@ -29,13 +29,13 @@ local function is_token()
   return bit.band(head:byte(25), 1) ~= 0
 end
 
--- When the record began, as eight bytes.
+-- When the record began, as eight bytes of milliseconds since 1970. Less than 2^40 is milliseconds before the last change.
 local function created()
-  local before = head:sub(80, 87)
-  if before ~= '\0\0\0\0\0\0\0\0' then
-    return before
+  local before = struct.unpack('>I8', head, 80)
+  if before >= 1099511627776 then
+    return head:sub(80, 87)
   end
-  return struct.pack('>I8', redis.call('PEXPIRETIME', name) - struct.unpack('>I8', head, 96))
+  return struct.pack('>I8', redis.call('PEXPIRETIME', name) - struct.unpack('>I8', head, 96) - before)
 end
 
 -- The head of the record once it has settled. ARGV: 2 whose it is, 4 flag of the payload, 5 lease, span and length of

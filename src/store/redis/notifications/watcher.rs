@@ -14,6 +14,7 @@ use tokio::{
 use crate::{
     store::redis::{
         RedisStore,
+        command::Argument,
         connection::RetryOnDisconnect,
         error::CommandError,
         record::{OWNED, owned_by},
@@ -54,7 +55,7 @@ impl RedisStore {
 
     /// Watches a claim until it has ended or cannot be read, and publishes that.
     async fn watch(self, name: Vec<u8>, holder: Claimant, status: watch::Sender<WatchStatus>, message: Arc<Notify>) {
-        let channel = self.channel(&name);
+        let channel = self.channel(Argument::Bytes(&name));
         loop {
             let mut woken = pin!(message.notified());
             // A message counts from here on, even if it arrives before it is awaited.
@@ -78,7 +79,13 @@ impl RedisStore {
     /// Reads the record, and marks it as waited for if messages are received.
     async fn is_running_under(&self, name: &[u8], holder: Claimant, listens: bool) -> Result<bool, CommandError> {
         if listens {
-            match self.transport().script(&WATCH, name, &[&holder.to_bytes()], RetryOnDisconnect::Yes).await {
+            // The mark changes the record.
+            self.shared.own_claims.forget(holder);
+            match self
+                .transport()
+                .script(&WATCH, Argument::Bytes(name), &[Argument::Bytes(&holder.to_bytes())], RetryOnDisconnect::Yes)
+                .await
+            {
                 Ok(Value::Int(runs)) => return Ok(runs == 1),
                 Ok(_) => return Err(CommandError::UnexpectedReply),
                 Err(error) if error.refuses_writes() => {}
