@@ -1,7 +1,9 @@
 //! One of the servers that are compared: `http-bench-server plain|memory|redis|by-hand first|replay URL-OF-A-REDIS`. It
-//! says on which port of the loopback it serves.
+//! says on which port of the loopback it serves. `http-bench-server settle URL-OF-A-REDIS` serves nothing: it says what
+//! settling takes in Redis.
 
 mod by_hand;
+mod settle;
 
 use std::{env, error::Error, time::Duration};
 
@@ -13,6 +15,11 @@ use tower_idempotency::{IdempotencyLayer, MemoryStore, RedisStore};
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let plain = Router::new().route("/orders", post(order));
+    if let [mode, url] = &arguments[..]
+        && mode == "settle"
+    {
+        return settle::show(url).await;
+    }
     let app = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["plain", ..] => plain,
         ["memory", case, ..] => {
