@@ -4,7 +4,7 @@
 //! $ cargo bench --all-features --bench redis
 //! ```
 //!
-//! It starts a `redis-server` of its own on loopback; with `PATH=$(scripts/valkey 9.1):$PATH` that is a Valkey, which
+//! It starts a `redis-server` of its own on loopback; with `PATH=$(scripts/newer-redis valkey-9.1):$PATH` that is one which
 //! settles by plain commands. Latencies on a small machine jump with the core that wakes up; the server's own time does
 //! not.
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
