@@ -74,6 +74,10 @@ fn unavailable(error: io::Error) -> StoreError {
 }
 
 impl Store for BucketStore {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         StoreFuture::new(self.update(key, |slot| slot.issue(issue)))
     }

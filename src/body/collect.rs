@@ -1,8 +1,9 @@
 use std::{
     error::Error,
     future::{Future, poll_fn},
-    pin::{Pin, pin},
-    task::{Context, Poll},
+    mem,
+    pin::Pin,
+    task::{Context, Poll, ready},
 };
 
 use bytes::{Bytes, BytesMut};
@@ -66,78 +67,131 @@ impl Patience {
 pub(crate) async fn collect<B>(
     mut body: Pin<&mut B>,
     limit: usize,
-    mut patience: Patience,
+    patience: Patience,
 ) -> Result<Collected, CollectError<B::Error>>
 where
     B: Body<Data = Bytes>,
 {
-    let mut first = Bytes::new();
-    let mut more = BytesMut::new();
-    let mut trailers: Option<Box<HeaderMap>> = None;
-    if exceeds(body.size_hint().lower(), limit) {
-        return Err(CollectError::TooLong(Excess { read: first }));
-    }
-    loop {
-        let next = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
-            Poll::Ready(next) => Poll::Ready(Some(next)),
-            Poll::Pending if patience.is_over(cx) => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        });
-        let next = next.await;
-        if let Patience::Idle(idle) = &mut patience {
-            idle.restart();
-        }
-        let frame = match next {
-            Some(Some(Ok(frame))) => frame,
-            Some(Some(Err(error))) => return Err(CollectError::Broken(Excess { read: join(first, more) }, error)),
-            Some(None) => break,
-            None if matches!(patience, Patience::Idle(_)) => return Err(CollectError::Stalled),
-            None => return Err(CollectError::TooSlow(Excess { read: join(first, more) })),
-        };
-        match frame.into_data() {
-            Ok(data) if first.is_empty() && more.is_empty() => first = data,
-            Ok(data) => {
-                if more.is_empty() {
-                    more.reserve(expected(body.size_hint().lower(), first.len() + data.len(), limit));
-                    more.extend_from_slice(&first);
-                    first = Bytes::new();
-                }
-                more.extend_from_slice(&data);
-            }
-            Err(frame) => {
-                if let Ok(fields) = frame.into_trailers() {
-                    trailers.get_or_insert_default().extend(fields);
-                }
-            }
-        }
-        if first.len() + more.len() > limit {
-            return Err(CollectError::TooLong(Excess { read: join(first, more) }));
-        }
-    }
-    Ok(Collected { data: join(first, more), trailers })
+    let mut collector = Collector::new(limit, patience);
+    poll_fn(|cx| collector.poll(body.as_mut(), cx)).await
 }
 
-/// Reads and drops up to `limit` bytes, so that the sender gets to reading its answer.
+/// What was read of a body so far.
+pub(crate) struct Collector {
+    limit: usize,
+    patience: Patience,
+    first: Bytes,
+    more: BytesMut,
+    trailers: Option<Box<HeaderMap>>,
+}
+
+impl Collector {
+    pub(crate) fn new(limit: usize, patience: Patience) -> Self {
+        Self { limit, patience, first: Bytes::new(), more: BytesMut::new(), trailers: None }
+    }
+
+    /// Reads on, as [`collect`] does. After it was ready it is empty.
+    pub(crate) fn poll<B: Body<Data = Bytes>>(
+        &mut self,
+        mut body: Pin<&mut B>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Collected, CollectError<B::Error>>> {
+        if self.length() == 0 && exceeds(body.size_hint().lower(), self.limit) {
+            return Poll::Ready(Err(CollectError::TooLong(self.excess())));
+        }
+        loop {
+            let frame = match body.as_mut().poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                Poll::Ready(Some(Err(error))) => {
+                    return Poll::Ready(Err(CollectError::Broken(self.excess(), error)));
+                }
+                Poll::Ready(None) => break,
+                Poll::Pending if !self.patience.is_over(cx) => return Poll::Pending,
+                Poll::Pending if matches!(self.patience, Patience::Idle(_)) => {
+                    return Poll::Ready(Err(CollectError::Stalled));
+                }
+                Poll::Pending => return Poll::Ready(Err(CollectError::TooSlow(self.excess()))),
+            };
+            if let Patience::Idle(idle) = &mut self.patience {
+                idle.restart();
+            }
+            match frame.into_data() {
+                Ok(data) => self.add(data, body.size_hint().lower()),
+                Err(frame) => {
+                    if let Ok(fields) = frame.into_trailers() {
+                        self.trailers.get_or_insert_default().extend(fields);
+                    }
+                }
+            }
+            if self.length() > self.limit {
+                return Poll::Ready(Err(CollectError::TooLong(self.excess())));
+            }
+            if body.is_end_stream() {
+                break;
+            }
+        }
+        Poll::Ready(Ok(Collected { data: self.excess().read, trailers: self.trailers.take() }))
+    }
+
+    fn length(&self) -> usize {
+        self.first.len() + self.more.len()
+    }
+
+    /// Adds a frame. `left` is how much is still to come at least, in bytes.
+    fn add(&mut self, data: Bytes, left: u64) {
+        if self.first.is_empty() && self.more.is_empty() {
+            self.first = data;
+            return;
+        }
+        if self.more.is_empty() {
+            self.more.reserve(expected(left, self.first.len() + data.len(), self.limit));
+            self.more.extend_from_slice(&mem::take(&mut self.first));
+        }
+        self.more.extend_from_slice(&data);
+    }
+
+    /// Takes what was read.
+    fn excess(&mut self) -> Excess {
+        let first = mem::take(&mut self.first);
+        Excess { read: if self.more.is_empty() { first } else { mem::take(&mut self.more).freeze() } }
+    }
+}
+
+/// Reads and drops up to a number of bytes, so that the sender gets to reading its answer.
 ///
 /// A body that an outer layer limits can still be read beyond that limit: each frame is then an error, of unknown size.
-pub(crate) async fn drain<B>(body: B, limit: usize)
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let mut body = pin!(body);
-    let mut read = 0;
-    while read <= limit && !body.is_end_stream() {
-        read += match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
-            Some(Err(error)) => {
-                if !is_over_a_limit(&*error.into()) {
-                    return;
+pub(crate) struct Drain {
+    left: usize,
+}
+
+impl Drain {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { left: limit }
+    }
+
+    /// Reads on. It is ready if the body has ended or broken, or as many bytes were read.
+    pub(crate) fn poll<B>(&mut self, mut body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<()>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        while !body.is_end_stream() {
+            let read = match ready!(body.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+                Some(Err(error)) => {
+                    if !is_over_a_limit(&*error.into()) {
+                        break;
+                    }
+                    ASSUMED_FRAME_SIZE
                 }
-                ASSUMED_FRAME_SIZE
+                None => break,
+            };
+            match self.left.checked_sub(read) {
+                Some(left) => self.left = left,
+                None => break,
             }
-            None => return,
-        };
+        }
+        Poll::Ready(())
     }
 }
 
@@ -160,10 +214,6 @@ fn exceeds(length: u64, limit: usize) -> bool {
 /// Returns the capacity for the whole body if its length is known, and never more than the limit.
 fn expected(left: u64, read: usize, limit: usize) -> usize {
     usize::try_from(left).unwrap_or(limit).saturating_add(read).min(limit).max(read)
-}
-
-fn join(first: Bytes, more: BytesMut) -> Bytes {
-    if more.is_empty() { first } else { more.freeze() }
 }
 
 #[cfg(test)]

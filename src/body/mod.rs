@@ -18,9 +18,9 @@ mod watch;
 #[cfg(feature = "form")]
 pub(crate) use self::prefix::Prefix;
 pub(crate) use self::{
-    collect::{CollectError, Collected, Excess, Patience, collect, drain, is_over_a_limit},
+    collect::{CollectError, Collected, Collector, Drain, Excess, Patience, collect, is_over_a_limit},
     idle::IdleTimeout,
-    watch::Watch,
+    watch::{BrokenFlag, Watch},
 };
 pub use self::{request::RequestBody, response::ResponseBody};
 

@@ -1,7 +1,10 @@
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -10,20 +13,28 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 
 use super::{BoxError, IdleTimeout};
-use crate::engine::Work;
 
-/// A watch on the body that a handler reads: it notifies the work of the request if the body breaks, or pauses for too
-/// long.
+/// Whether the request body broke, or paused for too long, while the handler was reading it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BrokenFlag(Arc<AtomicBool>);
+
+impl BrokenFlag {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// A watch on the body that a handler reads: it sets a flag if the body breaks, or pauses for too long.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    work: Arc<Work>,
+    broken: BrokenFlag,
     idle: IdleTimeout,
     stalled: bool,
 }
 
 impl Watch {
-    pub(crate) fn new(work: Arc<Work>, timeout: Duration) -> Self {
-        Self { work, idle: IdleTimeout::new(timeout), stalled: false }
+    pub(crate) fn new(broken: BrokenFlag, timeout: Duration) -> Self {
+        Self { broken, idle: IdleTimeout::new(timeout), stalled: false }
     }
 
     /// Returns whether the body has stalled: nothing is read of it any more.
@@ -51,7 +62,7 @@ impl Watch {
             polled => polled.map_err(Into::into),
         };
         match &polled {
-            Poll::Ready(Some(Err(_))) => self.work.break_request(),
+            Poll::Ready(Some(Err(_))) => self.broken.0.store(true, Ordering::Release),
             Poll::Ready(_) => self.idle.restart(),
             Poll::Pending => {}
         }

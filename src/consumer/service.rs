@@ -9,8 +9,8 @@ use tower_service::Service;
 
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{Completion, Execution, ExecutionOutcome, NoOutcome, Operation, RunContext, Task, Work},
-    value::{Claim, Event, Payload, RecordKey, doubled, is_failure},
+    engine::{ClaimRequest, Completion, FnSettings, NotRun, Operation, Outcome, RunState, Standing, Task, retention},
+    value::{Event, Payload, RecordKey, Refusal, doubled, is_failure},
 };
 
 /// The longest delay after a failure, unless `retry_after` is longer.
@@ -91,78 +91,101 @@ where
             }
         };
         let inner = self.ready();
-        let work = Arc::new(Work::new());
-        let handled = self.settings.clone().handle(work.clone(), inner, message, key, claim);
-        ConsumerFuture::task(Task::new(engine, work, async move { Ok(handled.await) }))
+        // The address of its engine identifies a layer.
+        let layer = Arc::as_ptr(&engine).addr();
+        let request = ClaimRequest::new(key, claim, self.settings.policy.wait, layer);
+        let (settings, counting) = (self.settings.clone(), self.settings.clone());
+        let fn_settings = FnSettings {
+            policy: *self.settings.policy,
+            counts: Some(Box::new(move |attempt| counting.remembered(attempt))),
+        };
+        let handling = self.settings.clone();
+        let work = move |state| handling.handle(state, inner, message);
+        let map = move |key: &RecordKey, outcome: Outcome<_>| Ok(settings.consumed(key, outcome));
+        ConsumerFuture::task(Task::execute(engine, request, fn_settings, work, map))
     }
 }
 
 impl<M> Settings<M> {
+    /// Handles a message that was claimed.
     async fn handle<S>(
         self: Arc<Self>,
-        work: Arc<Work>,
+        state: Arc<RunState>,
         mut inner: S,
         mut message: M,
-        key: RecordKey,
-        claim: Claim,
-    ) -> Consumed<S::Response, S::Error>
+    ) -> (Consumed<S::Response, S::Error>, Completion)
     where
         S: Service<M>,
         S::Error: 'static,
     {
-        let remembered = |attempt| self.remembered(attempt);
-        let execution = Execution { key: &key, claim: &claim, policy: &self.policy, counts: Some(&remembered) };
-        let (settings, working, named) = (&self, &work, &key);
-        let job = move |started: RunContext| async move {
-            let granted = started.granted;
-            if settings.attempts.is_some_and(|most| granted.attempt > most) {
-                let attempts = granted.attempt - 1;
-                return (Consumed::Exhausted { error: None, attempts }, Completion::Release(AT_ONCE));
-            }
-            if let Some(operation) = &settings.operation {
-                operation(
-                    &mut message,
-                    Operation::new(working.clone(), named.clone(), started, settings.policy.retention),
-                );
-            }
-            let outcome = inner.call(message).await;
-            settings.ended(working, outcome, granted.attempt)
-        };
-        let outcome = self.engine.execute(&work, execution, job).await;
+        let attempt = state.granted.attempt;
+        if self.attempts.is_some_and(|most| attempt > most) {
+            return (Consumed::Exhausted { error: None, attempts: attempt - 1 }, Completion::Release(AT_ONCE));
+        }
+        if let Some(operation) = &self.operation {
+            operation(&mut message, Operation::new(state.clone(), self.policy.retention));
+        }
+        let outcome = inner.call(message).await;
+        self.ended(&state, outcome, attempt)
+    }
+
+    /// Returns what the caller receives.
+    fn consumed<T, E>(&self, key: &RecordKey, outcome: Outcome<Consumed<T, E>>) -> Consumed<T, E> {
         match outcome {
-            ExecutionOutcome::Ran(consumed) => consumed,
-            ExecutionOutcome::Settled(payload) => {
-                self.engine.report(&Event::Replayed { key: &key });
+            Outcome::Completed { value, recorded: true | false } => value,
+            Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
+                self.engine.report(&Event::Replayed { key });
                 if is_failure(payload.as_ref()) {
                     Consumed::FailedPermanently { error: None }
                 } else {
                     Consumed::AlreadyDone
                 }
             }
-            ExecutionOutcome::NoOutcome(why) => {
-                self.engine.report(&Event::Refused { key: Some(&key), refusal: &why.refusal() });
-                self.without_outcome(&why)
+            Outcome::Overtaken(Standing::Running(left)) => {
+                self.report_refusal(key, &Refusal::RequestInProgress { left });
+                Consumed::InProgress { retry_after: self.delay_beside(left) }
+            }
+            Outcome::RolledBack { attempt } => {
+                self.report_refusal(key, &Refusal::RolledBack);
+                if self.is_last(attempt) {
+                    Consumed::Exhausted { error: None, attempts: attempt }
+                } else {
+                    Consumed::RolledBack { attempt, retry_after: self.pause(attempt) }
+                }
+            }
+            Outcome::CommitUnknown => {
+                self.report_refusal(key, &Refusal::CommitUnknown);
+                Consumed::CommitUnknown { retry_after: self.retry_after }
+            }
+            Outcome::NotRun(why) => {
+                self.report_refusal(key, &why.refusal());
+                self.not_run(&why)
             }
         }
     }
 
+    fn report_refusal(&self, key: &RecordKey, refusal: &Refusal) {
+        self.engine.report(&Event::Refused { key: Some(key), refusal });
+    }
+
     /// Returns the outcome of a message that was run, and what happens to its record.
-    fn ended<T, E>(&self, work: &Work, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Completion)
+    fn ended<T, E>(&self, state: &RunState, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Completion)
     where
         E: 'static,
     {
         let is_final = outcome.as_ref().map_or_else(|error| self.permanent.is(error), |_| true);
-        let kept = self.policy.keeps_outcome(work.wishes(), is_final);
+        let kept = self.policy.keeps_outcome(state.directives(), is_final);
+        let retention = retention(state, &self.policy);
         match outcome {
             Ok(response) => {
                 let completion = if kept {
-                    Completion::Settle(Payload::done().into_bytes())
+                    Completion::Settle(Payload::done().into_bytes(), retention)
                 } else {
                     Completion::Release(self.policy.retention)
                 };
                 (Consumed::Executed(response), completion)
             }
-            Err(error) if kept => (Consumed::FailedPermanently { error: Some(error) }, Completion::Fail),
+            Err(error) if kept => (Consumed::FailedPermanently { error: Some(error) }, Completion::Fail(retention)),
             Err(error) if self.is_last(attempt) => {
                 let exhausted = Consumed::Exhausted { error: Some(error), attempts: attempt };
                 (exhausted, Completion::Release(self.remembered(attempt)))
@@ -202,20 +225,19 @@ impl<M> Settings<M> {
         self.retry_after.min(left).max(Duration::from_millis(1))
     }
 
-    /// Returns the `Consumed` of a message that has no outcome. Each reason is listed: a reason that is forgotten would
-    /// lose messages.
-    fn without_outcome<T, E>(&self, why: &NoOutcome) -> Consumed<T, E> {
+    /// Returns the `Consumed` of a message that was not run. Each reason is listed: a reason that is forgotten would lose
+    /// messages.
+    fn not_run<T, E>(&self, why: &NotRun) -> Consumed<T, E> {
         match *why {
-            NoOutcome::Running(left) => Consumed::InProgress { retry_after: self.delay_beside(left) },
-            NoOutcome::Mismatch(mismatch) => Consumed::Mismatch { mismatch },
-            NoOutcome::OutcomeUnknown => Consumed::OutcomeUnknown,
-            NoOutcome::NotIssued => Consumed::Rejected { refusal: why.refusal() },
-            NoOutcome::RolledBack { attempt } if self.is_last(attempt) => {
-                Consumed::Exhausted { error: None, attempts: attempt }
+            // A settled record is mapped before.
+            NotRun::Settled(..) => Consumed::AlreadyDone,
+            NotRun::Running(left) => Consumed::InProgress { retry_after: self.delay_beside(left) },
+            NotRun::Mismatch(mismatch) => Consumed::Mismatch { mismatch },
+            NotRun::OutcomeUnknown => Consumed::OutcomeUnknown,
+            NotRun::NotIssued => Consumed::Rejected { refusal: why.refusal() },
+            NotRun::Incompatible | NotRun::TooManyTasks(_) | NotRun::Unavailable { .. } => {
+                Consumed::Unavailable { retry_after: self.retry_after }
             }
-            NoOutcome::RolledBack { attempt } => Consumed::RolledBack { attempt, retry_after: self.pause(attempt) },
-            NoOutcome::CommitUnknown => Consumed::CommitUnknown { retry_after: self.retry_after },
-            NoOutcome::Incompatible | NoOutcome::NotNow(_) => Consumed::Unavailable { retry_after: self.retry_after },
         }
     }
 }

@@ -1,54 +1,167 @@
-//! Admission: the claim of a key, and the wait while another request runs.
+//! Admission: the claim of a key, and the wait while another run holds it.
 //!
 //! ```text
-//! bounds on background tasks ── too many ──► Refused
+//! bounds on background tasks ── too many ──► TooManyTasks
 //!         │
 //!       claim ◄────────────────────────────┐
 //!         │                                │ ended, lapsed, or time to ask again
-//!         ├─ granted in time ──► Run       │
-//!         ├─ granted too late ─► released, Failed
-//!         ├─ running ── patience left ──► wait
+//!         ├─ granted in time ──► Grant     │
+//!         ├─ granted too late ─► released, Unavailable
+//!         ├─ running ── time to wait ──────► wait
 //!         │        └─── none ──► Running
-//!         └─ settled, mismatch, … ──► the answer
+//!         └─ settled, mismatch, … ──► why it does not run
 //! ```
 //!
-//! Each claim that is sent has a `PendingClaim` beside it until its answer is read, so that neither a timeout nor a
-//! disconnect leaves a claim that nobody knows of.
+//! A store that is immediate is asked by `admit_now`, which is no future: nothing has to be kept for a request that is
+//! answered there. Every other claim has a `PendingClaim` beside it until its answer is read, so that neither a timeout
+//! nor a disconnect leaves a claim that nobody knows of.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Engine, Party, Run, Stage, Work, bounded::bounded, pending_claim::PendingClaim, waiting::Waiter};
+use super::{
+    ClaimRequest, Engine, NotRun,
+    pending_claim::PendingClaim,
+    timer::{Timer, bounded_by},
+    waiting::Waiter,
+};
 use crate::{
-    store::Claimed,
-    value::{Claim, Event, Mismatch, Origin, RecordKey, Refusal, StoreError, StoreErrorKind, StoreVerb},
+    store::{Claimed, Granted, Transaction},
+    value::{Event, RecordKey, StoreError, StoreErrorKind, StoreVerb},
 };
 
-/// Whether a request may run, and if not, why.
-pub(crate) enum Admission<'a> {
-    /// It may run.
-    Run(Run<'a>),
-    /// Its caller, or all callers together, have too many background tasks.
-    Refused(Refusal),
-    /// Another request runs. Its lease ends after this time.
-    Running(Duration),
-    /// The operation has ended, with this answer; `None` is a tombstone. The origin is that of its first claim.
-    Settled(Option<Bytes>, Origin),
-    /// The key belongs to another request or caller.
-    Mismatch(Mismatch),
-    /// The record cannot be compared: a later version wrote it, or its secret is not available.
-    Incompatible,
-    /// The operation began, must not run again, and its outcome was never recorded.
-    OutcomeUnknown,
-    /// The key had to be issued (a token), and was not, or for another purpose or principal.
-    NotIssued,
-    /// The store failed. `running` is the lease of another request that the store had reported before.
-    Failed { error: StoreError, running: Option<Duration> },
+/// A claim that was granted, for the run that begins with it.
+pub(crate) struct Grant {
+    pub(super) granted: Granted,
+    /// The moment before the claim was sent, from which its lease counts.
+    pub(super) sent: Instant,
+    /// The timer of the claim, for the next call of the same run.
+    pub(super) timer: Option<Timer>,
+    /// The transaction that the claim is part of.
+    pub(super) transaction: Option<Box<dyn Transaction>>,
 }
 
-impl From<Claimed> for Admission<'_> {
+impl Engine {
+    /// Claims the key of a request. While another run holds it, waits for that.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the request does not run.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped while the claim is on its way, the claim is released in the background. If it is
+    /// dropped while it waits, nothing is left behind.
+    pub(crate) async fn admit(&self, request: &ClaimRequest) -> Result<Grant, NotRun> {
+        self.background_tasks.admit(&request.party, &request.key).map_err(NotRun::TooManyTasks)?;
+        match &self.transactions {
+            Some(transactions) => Box::pin(self.enter(&**transactions, request)).await,
+            None => self.claim(request).await,
+        }
+    }
+
+    /// Claims the key of a request in a store that answers at once. `None` means that [`admit`](Self::admit) has to be
+    /// awaited, since the store is another one, or the request has to wait; nothing has changed then.
+    pub(crate) fn admit_now(&self, request: &ClaimRequest) -> Option<Result<Grant, NotRun>> {
+        if !self.is_immediate {
+            return None;
+        }
+        let ClaimRequest { key, claim, party, wait, .. } = request;
+        if let Err(refusal) = self.background_tasks.admit(party, key) {
+            return Some(Err(NotRun::TooManyTasks(refusal)));
+        }
+        let sent = Instant::now();
+        // A store that is not immediate after all has not granted anything that a repetition would not find.
+        Some(match self.store.claim(key, claim).into_ready()? {
+            Ok(Claimed::Granted(granted)) => {
+                Ok(self.granted(key, Grant { granted, sent, timer: None, transaction: None }))
+            }
+            Ok(Claimed::Running { .. }) if !wait.is_zero() => return None,
+            Ok(refused) => Err(refused.into()),
+            Err(error) => Err(self.claim_failed(key, error, None)),
+        })
+    }
+
+    async fn claim(&self, request: &ClaimRequest) -> Result<Grant, NotRun> {
+        let ClaimRequest { key, claim, wait, body, .. } = request;
+        let start = Instant::now();
+        let mut sent = start;
+        let mut running = None;
+        let mut timer = None;
+        // Boxed, like all that most requests do not need: each of them would have room for it.
+        let mut waiter: Option<Box<Waiter<'_>>> = None;
+        // A grant that arrives after its lease may have been taken over already.
+        let limit = self.store_timeout.min(claim.lease);
+        loop {
+            let pending = PendingClaim::new(self, key, claim);
+            let claimed = match bounded_by(&mut timer, self.store.claim(key, claim), limit).await {
+                Ok(claimed) => claimed,
+                Err(error) => {
+                    if error.is_without_effect() {
+                        pending.disarm();
+                    }
+                    return Err(self.claim_failed(key, error, running));
+                }
+            };
+            if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
+                // Dropping the pending claim releases it.
+                return Err(self.granted_too_late(key, running));
+            }
+            pending.disarm();
+            match claimed {
+                Claimed::Granted(granted) => {
+                    return Ok(self.granted(key, Grant { granted, sent, timer, transaction: None }));
+                }
+                Claimed::Running { holder, left } => {
+                    running = Some(left);
+                    if start.elapsed() >= *wait {
+                        return Err(NotRun::Running(left));
+                    }
+                    if waiter.is_none() {
+                        waiter = self.waiting.hold(*body).map(|held| Box::new(self.waiters.join(key, held)));
+                    }
+                    let Some(waiter) = &mut waiter else { return Err(NotRun::Running(left)) };
+                    waiter.is_running(left);
+                    let asked = Instant::now();
+                    let rest = wait.saturating_sub(start.elapsed());
+                    if !Box::pin(self.wait(waiter, holder, limit, rest)).await {
+                        return Err(NotRun::Running(left.saturating_sub(asked.elapsed())));
+                    }
+                    sent = Instant::now();
+                }
+                ended => {
+                    if let Some(waiter) = waiter {
+                        waiter.has_ended();
+                    }
+                    return Err(ended.into());
+                }
+            }
+        }
+    }
+
+    /// Reports a grant.
+    pub(super) fn granted(&self, key: &RecordKey, grant: Grant) -> Grant {
+        let Granted { attempt, takeover, .. } = grant.granted;
+        self.report(&Event::Claimed { key, attempt, takeover });
+        grant
+    }
+
+    /// Reports a claim that the store did not answer. `running` is the lease of another run that it had reported before.
+    pub(super) fn claim_failed(&self, key: &RecordKey, error: StoreError, running: Option<Duration>) -> NotRun {
+        self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
+        NotRun::Unavailable { error, running }
+    }
+
+    /// Refuses a grant that is read after its lease has lapsed: this process stood still, and another one may have
+    /// taken over by now.
+    pub(super) fn granted_too_late(&self, key: &RecordKey, running: Option<Duration>) -> NotRun {
+        let message = "the claim was granted after its lease had lapsed";
+        self.claim_failed(key, StoreError::new(StoreErrorKind::Timeout, message), running)
+    }
+}
+
+impl From<Claimed> for NotRun {
     /// Converts the answer to a claim that was not granted. A grant that arrives here belongs to a copy of the claim
     /// that nobody waits for, so its outcome is unknown.
     fn from(claimed: Claimed) -> Self {
@@ -61,105 +174,5 @@ impl From<Claimed> for Admission<'_> {
             // A claim is asked for by a new claimant each time, so a late copy has nobody who waits for it.
             Claimed::OutcomeUnknown | Claimed::Granted(_) | Claimed::Withdrawn => Self::OutcomeUnknown,
         }
-    }
-}
-
-/// A request for admission.
-#[derive(Clone, Copy)]
-pub(crate) struct Ask<'a> {
-    pub(crate) work: &'a Work,
-    pub(crate) key: &'a RecordKey,
-    pub(crate) claim: &'a Claim,
-    /// The stage of its work after the grant.
-    pub(crate) stage: Stage,
-    pub(crate) party: &'a Party,
-    /// How long it waits while another request runs.
-    pub(crate) patience: Duration,
-    /// The size of the body that is held in memory while it waits.
-    pub(crate) body: usize,
-}
-
-impl Engine {
-    /// Claims the key of a request. While another request runs, waits for it.
-    ///
-    /// # Cancellation
-    ///
-    /// If the future is dropped while the claim is on its way, the claim is released in the background. If it is
-    /// dropped while it waits, nothing is left behind.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(crate) fn admit<'a>(&'a self, ask: Ask<'a>) -> impl Future<Output = Admission<'a>> {
-        async move {
-            let Ask { work, key, claim, stage, party, patience, body } = ask;
-            if let Err(refusal) = self.background_tasks.admit(party, key) {
-                return Admission::Refused(refusal);
-            }
-            if let Some(transactions) = &self.transactions {
-                return Box::pin(self.enter(&**transactions, ask)).await;
-            }
-            let start = Instant::now();
-            let mut sent = start;
-            let mut running = None;
-            // Boxed, like all that most requests do not need: each of them would have room for it.
-            let mut waiter: Option<Box<Waiter<'_>>> = None;
-            // A grant that arrives after its lease may have been taken over already.
-            let limit = self.store_timeout.min(claim.lease);
-            loop {
-                let pending = PendingClaim::new(self, work, key, claim);
-                let claimed = match bounded(self.store.claim(key, claim), limit).await {
-                    Ok(claimed) => claimed,
-                    Err(error) => {
-                        self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
-                        if error.is_without_effect() {
-                            pending.disarm();
-                        }
-                        return Admission::Failed { error, running };
-                    }
-                };
-                if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
-                    // Dropping the pending claim releases it.
-                    return self.granted_too_late(key, running);
-                }
-                pending.disarm();
-                match claimed {
-                    Claimed::Granted(granted) => {
-                        work.claimed(key, party, stage);
-                        let (attempt, takeover) = (granted.attempt, granted.takeover);
-                        self.report(&Event::Claimed { key, attempt, takeover });
-                        return Admission::Run(Run::new(self, work, key, claim, granted, sent));
-                    }
-                    Claimed::Running { holder, left } => {
-                        running = Some(left);
-                        if start.elapsed() >= patience {
-                            return Admission::Running(left);
-                        }
-                        if waiter.is_none() {
-                            waiter = self.waiting.hold(body).map(|held| Box::new(self.waiters.join(key, held)));
-                        }
-                        let Some(waiter) = &mut waiter else { return Admission::Running(left) };
-                        waiter.is_running(left);
-                        let asked = Instant::now();
-                        let rest = patience.saturating_sub(start.elapsed());
-                        if !Box::pin(self.wait(waiter, holder, limit, rest)).await {
-                            return Admission::Running(left.saturating_sub(asked.elapsed()));
-                        }
-                        sent = Instant::now();
-                    }
-                    ended => {
-                        if let Some(waiter) = waiter {
-                            waiter.has_ended();
-                        }
-                        return ended.into();
-                    }
-                }
-            }
-        }
-    }
-
-    /// Refuses a grant that is read after its lease has lapsed: this process stood still, and another one may have
-    /// taken over by now.
-    pub(super) fn granted_too_late(&self, key: &RecordKey, running: Option<Duration>) -> Admission<'_> {
-        let error = StoreError::new(StoreErrorKind::Timeout, "the claim was granted after its lease had lapsed");
-        self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
-        Admission::Failed { error, running }
     }
 }

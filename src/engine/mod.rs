@@ -5,68 +5,59 @@
 //!
 //! # In reading order
 //!
-//! - `work`: the state of one run, shared by its future, its handler and its heartbeat.
-//! - `task`: the future of a run in its caller's task, which goes on in the background if it is dropped after the
-//!   claim.
+//! - `request`: what an edge asks for.
 //! - `admit`: the claim, and the wait for another run. `pending_claim` releases a claim whose answer never arrived;
-//!   `bounded` is the time limit of a call to the store; `waiting` lets one duplicate of a key ask the store for all of
-//!   them.
-//! - `run`: a `Run`, which is a claim that was granted, and its heartbeat.
-//! - `finish`: the end of a run: settle, release or undo, with retries.
-//! - `enter_transaction`: the same two ends in a transaction of the database.
-//! - `execute`: all of it for messages and functions. HTTP calls `admit` and `finish` itself, since it responds in
-//!   between.
+//!   `timer` limits the time of a call to the store; `waiting` lets one duplicate of a key ask the store for all of
+//!   them; `enter_transaction` is the claim in a transaction of the database.
+//! - `run`: a claim that was granted, its work, its heartbeat, its end, and the outcome: the one protocol of requests,
+//!   messages, functions and reconciliation.
+//! - `task`: both in their caller's task. The run goes on in the background if its caller drops it.
 //! - `operation`: what a handler sees of its run, and what it may direct.
 //! - `background`: work whose client has left: bounded, counted and awaited.
 //! - `report`: events, for the observer and for `tracing`.
 //!
 //! # What always holds
 //!
-//! - A run is the only place that settles or releases, and it does so once. `finish` consumes it.
+//! - An `Execution` is the only place that settles or releases, and it does so once.
 //! - A claim is never forgotten: it is settled, released by its run, released by its pending claim, or left to lapse.
 //! - A store is asked within a limit. A grant that is read after its lease is refused, since another process may have
 //!   taken over.
-//! - No lock is held across an await, and none while code of the application runs. The locks are those of `Work` (one
+//! - No lock is held across an await, and none while code of the application runs. The locks are those of `RunState` (one
 //!   assignment), of the parties in `background` and of the map in `waiting`; no code takes two of them.
 //! - Polling a run renews its lease. There is no task for it: a handler that blocks its thread stops the heartbeat, and
 //!   that is reported (`Event::Stalled`).
 
 mod admit;
 mod background;
-mod bounded;
 mod enter_transaction;
-mod execute;
-mod finish;
 mod operation;
 mod pending_claim;
 mod permanent;
 mod report;
+mod request;
 mod run;
 mod task;
+mod timer;
 mod unwind;
 mod waiting;
-mod work;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use self::waiting::Waiters;
 use crate::{
     store::{Store, TransactionalStore},
-    value::{Observer, Secret},
+    value::{Observer, RecordKey, Secret},
 };
 
 pub(crate) use self::{
-    admit::{Admission, Ask},
+    admit::Grant,
     background::Party,
-    enter_transaction::RunContext,
-    execute::{Completion, Execution, ExecutionOutcome, NoOutcome},
-    finish::{EndRequest, FinishOutcome},
     permanent::Permanent,
-    run::Run,
-    task::Task,
+    request::ClaimRequest,
+    run::{Completion, FnJob, FnSettings, Job, NotRun, Outcome, Run, RunState, Standing, retention},
+    task::{Begun, Running, Task},
     unwind::CatchUnwind,
     waiting::WaitingBodies,
-    work::{Stage, Work},
 };
 pub use self::{background::BackgroundTasks, operation::Operation};
 
@@ -77,6 +68,8 @@ pub(crate) struct Engine {
     pub(crate) store: Arc<dyn Store>,
     /// Runs are claimed in transactions of this, in which the work is done too.
     pub(crate) transactions: Option<Arc<dyn TransactionalStore>>,
+    /// The store answers at once, so that a claim and its end need no future.
+    is_immediate: bool,
     /// How long a call to the store may take, and how long a run tries to record its end while a client waits.
     pub(crate) store_timeout: Duration,
     /// Work is dropped with its caller.
@@ -106,9 +99,11 @@ impl Engine {
     }
 
     fn on(store: Arc<dyn Store>, transactions: Option<Arc<dyn TransactionalStore>>) -> Self {
+        let is_immediate = transactions.is_none() && store.is_immediate();
         Self {
             store,
             transactions,
+            is_immediate,
             store_timeout: Duration::from_secs(5),
             cancel_on_disconnect: false,
             background_tasks: BackgroundTasks::new(),
@@ -128,5 +123,39 @@ impl fmt::Debug for Engine {
             .field("background tasks", &self.background_tasks)
             .field("transactional", &self.transactions.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Claims the key, runs `work` if the claim is granted, and ends the claim.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped, a claim that is on its way is released in the background, and a run is dropped: its
+    /// claim lapses. [`Task`] keeps it alive instead.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the work panics, after the claim has been ended.
+    pub(crate) async fn execute<F, V>(
+        self: &Arc<Self>,
+        request: ClaimRequest,
+        settings: FnSettings,
+        work: impl FnOnce(Arc<RunState>) -> F,
+    ) -> Outcome<V>
+    where
+        F: Future<Output = (V, Completion)>,
+        V: Send + 'static,
+    {
+        match self.admit(&request).await {
+            Ok(grant) => {
+                let run = Run::new(self, request, grant);
+                let state = run.state.clone();
+                // Inside the future, so that what panics before it is polled is caught as well.
+                let work = async move { work(state).await };
+                run.execute(FnJob::new(self.clone(), settings, work, |_: &RecordKey, outcome| outcome)).await
+            }
+            Err(why) => Outcome::NotRun(why),
+        }
     }
 }

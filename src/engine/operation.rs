@@ -1,8 +1,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{RunContext, Work};
+use super::RunState;
 use crate::{
-    store::{Granted, TransactionSlot},
+    store::TransactionSlot,
     value::{Claim, KeptAnswer, Origin, Payload, RecordKey, Retain, Secret, Settlement, child_key},
 };
 
@@ -28,9 +28,7 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Operation {
-    work: Arc<Work>,
-    key: RecordKey,
-    started: Arc<RunContext>,
+    state: Arc<RunState>,
     retention: Duration,
     /// The time that it has to be remembered, if nobody may decide otherwise.
     memory: Option<Duration>,
@@ -39,25 +37,20 @@ pub struct Operation {
 }
 
 impl Operation {
-    pub(crate) fn new(work: Arc<Work>, key: RecordKey, started: RunContext, retention: Duration) -> Self {
-        Self { work, key, started: Arc::new(started), retention, memory: None, ended: None }
+    pub(crate) fn new(state: Arc<RunState>, retention: Duration) -> Self {
+        Self { state, retention, memory: None, ended: None }
     }
 
     /// Creates the operation of a duplicate: the handler sees it, and nothing is claimed.
     pub(crate) fn duplicate(
         key: RecordKey,
-        claim: &Claim,
+        claim: Claim,
         origin: Origin,
         secret: Option<Secret>,
         kept: Option<KeptAnswer>,
     ) -> Self {
-        let started = RunContext {
-            claimant: claim.claimant,
-            granted: Granted { attempt: 0, origin, ..Granted::first(claim) },
-            secret,
-            slot: None,
-        };
-        Self { ended: Some(Arc::new(kept)), ..Self::new(Arc::new(Work::new()), key, started, Duration::ZERO) }
+        let state = Arc::new(RunState::of_duplicate(key, claim, origin, secret));
+        Self { ended: Some(Arc::new(kept)), ..Self::new(state, Duration::ZERO) }
     }
 
     pub(crate) fn remembered(self, memory: Option<Duration>) -> Self {
@@ -67,19 +60,19 @@ impl Operation {
     /// Returns the key as it was extracted from the request.
     #[must_use]
     pub fn key(&self) -> &str {
-        self.key.key()
+        self.state.key.key()
     }
 
     /// Returns the scope, if the layer has one.
     #[must_use]
     pub fn scope(&self) -> Option<&str> {
-        self.key.scope()
+        self.state.key.scope()
     }
 
     /// Returns the name of the operation in the store: route, scope and key.
     #[must_use]
     pub fn record_key(&self) -> &RecordKey {
-        &self.key
+        &self.state.key
     }
 
     /// Derives a key for one step of this operation, as 64 hexadecimal digits: for a call to another service, as its
@@ -104,9 +97,9 @@ impl Operation {
     #[must_use]
     pub fn child_key(&self, step: &str) -> String {
         self.began();
-        let RunContext { granted, secret, .. } = &*self.started;
+        let RunState { key, granted, secret, .. } = &*self.state;
         // A claim is granted only if the secret of its origin is at hand.
-        child_key(&self.key, granted.origin, secret.as_ref(), step).unwrap_or_default()
+        child_key(key, granted.origin, secret.as_ref(), step).unwrap_or_default()
     }
 
     /// Marks the operation as begun: something outside may know of it from now on.
@@ -115,7 +108,7 @@ impl Operation {
     /// states that nothing began. After this call it counts as a failed attempt, like any other answer that is not
     /// kept.
     pub fn began(&self) {
-        self.work.wish(|wishes| wishes.began = true);
+        self.state.direct(|directives| directives.began = true);
     }
 
     /// Returns whether the operation has ended before, and this request is a duplicate that
@@ -162,13 +155,13 @@ impl Operation {
     /// it orders the tries of one operation, and is not a fencing token for other systems beyond the retention.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.started.granted.attempt
+        self.state.granted.attempt
     }
 
     /// Returns whether the try before this one never came back: its lease lapsed.
     #[must_use]
     pub fn is_takeover(&self) -> bool {
-        self.started.granted.takeover
+        self.state.granted.takeover
     }
 
     /// Returns whether the claim may be another's by now: it is known to be lost, or its lease has run out without a
@@ -202,7 +195,7 @@ impl Operation {
     /// late even after this check needs a guard where the effect is, such as a unique number.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.work.may_be_lost()
+        self.state.may_be_lost()
     }
 
     /// Resolves when the claim is lost to another, or when its lease has run out without a renewal, so that it may be.
@@ -210,12 +203,12 @@ impl Operation {
     /// It never resolves while the claim is held; use it in a `select!` to stop work that another may be doing too. The
     /// future may be dropped at any time. Right before an effect, check [`is_lost`](Self::is_lost).
     pub async fn lost(&self) {
-        self.work.lost().await;
+        self.state.lost().await;
     }
 
     /// Discards the answer, whatever the policy states: the next try runs.
     pub fn discard(&self) {
-        self.work.wish(|wishes| wishes.retain = Some(Retain::No));
+        self.state.direct(|directives| directives.retain = Some(Retain::No));
     }
 
     /// Keeps the answer for the policy's retention, whatever the policy states about its status.
@@ -225,7 +218,7 @@ impl Operation {
 
     /// Keeps the answer for this long, whatever the policy states.
     pub fn keep_for(&self, retention: Duration) {
-        self.work.wish(|wishes| wishes.retain = Some(Retain::For(retention)));
+        self.state.direct(|directives| directives.retain = Some(Retain::For(retention)));
     }
 
     /// Marks a failure as permanent: no other try can change how this one ends, so it is recorded as failed for good
@@ -243,7 +236,7 @@ impl Operation {
     /// Returns where the transaction of the layer is, in transaction mode.
     #[cfg_attr(not(feature = "_sql"), allow(dead_code))]
     pub(crate) fn slot(&self) -> Option<&TransactionSlot> {
-        self.started.slot.as_ref()
+        self.state.slot.as_ref()
     }
 
     /// Returns what settles this operation with `payload`, for handlers that settle it in a transaction of their own:
@@ -253,11 +246,11 @@ impl Operation {
     /// not keep it.
     #[must_use]
     pub fn settlement(&self, payload: Payload) -> Settlement {
-        let retention = self.memory.unwrap_or_else(|| match self.work.wishes().retain {
+        let retention = self.memory.unwrap_or_else(|| match self.state.directives().retain {
             Some(Retain::For(retention)) => retention,
             _ => self.retention,
         });
-        Settlement::new(self.started.claimant, payload.into_bytes(), retention)
+        Settlement::new(self.state.claim.claimant, payload.into_bytes(), retention)
     }
 
     /// Marks the answer as a stream: it goes to its client as it comes, and a duplicate receives a 409
@@ -266,16 +259,16 @@ impl Operation {
     /// A `text/event-stream` counts as a stream without this call. The call has an effect only before the handler
     /// returns.
     pub fn stream(&self) {
-        self.work.wish(|wishes| wishes.stream = true);
+        self.state.direct(|directives| directives.stream = true);
     }
 }
 
 impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operation")
-            .field("key", &self.key)
-            .field("attempt", &self.started.granted.attempt)
-            .field("takeover", &self.started.granted.takeover)
+            .field("key", &self.state.key)
+            .field("attempt", &self.state.granted.attempt)
+            .field("takeover", &self.state.granted.takeover)
             .finish_non_exhaustive()
     }
 }

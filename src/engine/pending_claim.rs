@@ -5,9 +5,12 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, sleep},
+};
 
-use super::{Engine, Work, bounded::bounded};
+use super::{Engine, timer::bounded};
 use crate::{
     store::Finished,
     value::{Backoff, Claim, Event, RecordKey, Release},
@@ -19,33 +22,33 @@ use crate::{
 /// would renew or settle it.
 pub(super) struct PendingClaim<'a> {
     engine: &'a Engine,
-    work: &'a Work,
     key: &'a RecordKey,
     claim: &'a Claim,
-    armed: bool,
+    /// The runtime that releases the claim. `None`: the guard is disarmed, or there is no runtime.
+    runtime: Option<Handle>,
 }
 
 impl<'a> PendingClaim<'a> {
     /// Arms the guard. Call it before the claim is sent: the claim may take effect although its caller is dropped.
-    pub(super) fn new(engine: &'a Engine, work: &'a Work, key: &'a RecordKey, claim: &'a Claim) -> Self {
-        Self { engine, work, key, claim, armed: true }
+    pub(super) fn new(engine: &'a Engine, key: &'a RecordKey, claim: &'a Claim) -> Self {
+        Self { engine, key, claim, runtime: Handle::try_current().ok() }
     }
 
     /// Ends the guard without a release, since the answer is known.
     pub(super) fn disarm(mut self) {
-        self.armed = false;
+        self.runtime = None;
     }
 }
 
 impl Drop for PendingClaim<'_> {
     fn drop(&mut self) {
-        let Some(runtime) = self.work.runtime().filter(|_| self.armed) else { return };
+        let Some(runtime) = self.runtime.take() else { return };
         let (engine, key) = (self.engine.clone(), self.key.clone());
         let release = Release::new(self.claim.claimant, self.claim.horizon);
         let lease = self.claim.lease;
         let work = async move { release_until_done(&engine, &key, &release, lease).await };
         // Past the bound on background tasks no release is spawned, and the lease has to lapse.
-        self.engine.background_tasks.spawn_release(runtime, work);
+        self.engine.background_tasks.spawn_release(&runtime, work);
     }
 }
 

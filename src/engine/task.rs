@@ -1,40 +1,122 @@
-//! The future of a run in its caller's task.
+//! An operation in its caller's task.
 //!
-//! Dropped before the claim it is simply gone. Dropped after it, the future is moved into a task of the runtime that it
-//! was first polled in and polled to its end there. Nothing is spawned for a request whose client stays.
+//! Dropped before the claim it is simply gone. Dropped after it, the run is moved into a task of the runtime that it was
+//! polled in, and polled to its end there. Nothing is spawned for a request whose client stays.
 
 use std::{
     fmt,
     future::Future,
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use super::{Engine, Stage, Work};
-use crate::value::Event;
+use super::{ClaimRequest, Completion, Engine, FnJob, FnSettings, Job, Outcome, Run, RunState, run::Execution};
+use crate::value::{Event, RecordKey};
 
-/// A run in its caller's task, which the runtime finishes if the caller drops it after the claim.
+/// An operation in its caller's task: what comes before its run, then the run, which the runtime finishes if the caller
+/// drops it.
 ///
 /// In the caller's task, so that task-locals and spans stay those of the caller as long as there is one.
-pub(crate) struct Task<T: 'static> {
-    /// Empty while it is polled: after a panic nothing is left that could be polled again.
-    future: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
-    engine: Arc<Engine>,
-    work: Arc<Work>,
+pub(crate) struct Task<T: 'static>(Phase<T>);
+
+enum Phase<T: 'static> {
+    /// Nothing is claimed, or a claim is on its way: dropped with its caller.
+    Begins(Pin<Box<dyn Future<Output = Begun<T>> + Send>>),
+    Runs(Running<T>),
+    /// Also while it is polled: after a panic nothing is left that could be polled again.
+    Ended,
+}
+
+/// What came of the beginning of an operation.
+pub(crate) enum Begun<T: 'static> {
+    /// It runs.
+    Runs(Running<T>),
+    /// It does not run, and its caller receives this.
+    Ended(T),
+}
+
+/// A run that goes on if it is dropped.
+pub(crate) struct Running<T: 'static> {
+    execution: Option<Pin<Box<dyn Detach<Output = T> + Send>>>,
     #[cfg(feature = "tracing")]
-    span: tracing::Span,
+    span: Option<tracing::Span>,
+}
+
+/// A run, whatever its job is.
+trait Detach: Future {
+    fn engine(&self) -> &Arc<Engine>;
+    fn state(&self) -> &Arc<RunState>;
+}
+
+impl<J: Job> Detach for Execution<J> {
+    fn engine(&self) -> &Arc<Engine> {
+        Execution::engine(self)
+    }
+
+    fn state(&self) -> &Arc<RunState> {
+        Execution::state(self)
+    }
 }
 
 impl<T: 'static> Task<T> {
-    pub(crate) fn new(engine: Arc<Engine>, work: Arc<Work>, future: impl Future<Output = T> + Send + 'static) -> Self {
+    /// Creates a task that begins with a future: everything up to the grant, or all of it if nothing is claimed.
+    pub(crate) fn begin(future: impl Future<Output = Begun<T>> + Send + 'static) -> Self {
+        Self(Phase::Begins(Box::pin(future)))
+    }
+
+    /// Creates a task that begins with its run.
+    pub(crate) fn running(running: Running<T>) -> Self {
+        Self(Phase::Runs(running))
+    }
+
+    /// Creates a task that claims, runs `work`, and ends the claim. `map` makes what its caller receives.
+    pub(crate) fn execute<F, V>(
+        engine: Arc<Engine>,
+        request: ClaimRequest,
+        settings: FnSettings,
+        work: impl FnOnce(Arc<RunState>) -> F + Send + 'static,
+        map: impl FnOnce(&RecordKey, Outcome<V>) -> T + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = (V, Completion)> + Send + 'static,
+        V: Send + 'static,
+    {
+        Self::begin(async move {
+            match engine.admit(&request).await {
+                Ok(grant) => {
+                    let run = Run::new(&engine, request, grant);
+                    let state = run.state.clone();
+                    // Inside the future, so that what panics before it is polled is caught as well.
+                    let work = async move { work(state).await };
+                    Begun::Runs(Running::new(run, FnJob::new(engine, settings, work, map)))
+                }
+                Err(why) => Begun::Ended(map(&request.key, Outcome::NotRun(why))),
+            }
+        })
+    }
+}
+
+impl<T: 'static> Running<T> {
+    /// Begins to run a job.
+    pub(crate) fn new<J: Job<Output = T> + Send + 'static>(run: Run, job: J) -> Self {
         Self {
-            future: Some(Box::pin(future)),
-            engine,
-            work,
+            execution: Some(Box::pin(run.execute(job))),
             #[cfg(feature = "tracing")]
-            span: tracing::Span::current(),
+            span: None,
         }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {
+        let Some(mut execution) = self.execution.take() else { panic!("polled after it was ready") };
+        let polled = execution.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.execution = Some(execution);
+            #[cfg(feature = "tracing")]
+            self.span.get_or_insert_with(tracing::Span::current);
+        }
+        polled
     }
 }
 
@@ -45,41 +127,52 @@ impl<T: 'static> Future for Task<T> {
     ///
     /// Panics if the work panics, or if it is polled after it ended.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let Some(mut future) = self.future.take() else { panic!("polled after it was ready") };
-        self.work.capture_runtime();
-        let polled = future.as_mut().poll(cx);
+        let mut running = match mem::replace(&mut self.0, Phase::Ended) {
+            Phase::Begins(mut begins) => match begins.as_mut().poll(cx) {
+                Poll::Pending => {
+                    self.0 = Phase::Begins(begins);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Begun::Ended(value)) => return Poll::Ready(value),
+                Poll::Ready(Begun::Runs(running)) => running,
+            },
+            Phase::Runs(running) => running,
+            Phase::Ended => panic!("polled after it was ready"),
+        };
+        let polled = running.poll(cx);
         if polled.is_pending() {
-            self.future = Some(future);
+            self.0 = Phase::Runs(running);
         }
         polled
     }
 }
 
-impl<T: 'static> Drop for Task<T> {
+impl<T: 'static> Drop for Running<T> {
     fn drop(&mut self) {
-        let Some(future) = self.future.take() else { return };
-        let Some((key, party)) = self.work.claim() else { return };
-        if self.work.stage() == Stage::Attached {
-            return self.engine.report(&Event::Dropped { key, after: None });
+        let Some(execution) = self.execution.take() else { return };
+        let (engine, state) = (execution.engine().clone(), execution.state().clone());
+        let key = &state.key;
+        if state.is_attached() {
+            return engine.report(&Event::Dropped { key, after: None });
         }
-        self.work.detach();
+        let Some(runtime) = state.runtime() else {
+            return engine.report(&Event::Dropped { key, after: None });
+        };
+        state.detach();
         let rest = async move {
-            future.await;
+            execution.await;
         };
         #[cfg(feature = "tracing")]
-        let rest = tracing::Instrument::instrument(rest, std::mem::replace(&mut self.span, tracing::Span::none()));
-        let (engine, late) = (self.engine.clone(), key.clone());
-        let too_long = move |after| engine.report(&Event::Dropped { key: &late, after: Some(after) });
-        let Some(runtime) = self.work.runtime() else {
-            return self.engine.report(&Event::Dropped { key, after: None });
-        };
-        self.engine.background_tasks.spawn(runtime, party.bucket(key), rest, too_long);
-        self.engine.report(&Event::Detached { key });
+        let rest = tracing::Instrument::instrument(rest, self.span.take().unwrap_or_else(tracing::Span::none));
+        let (observed, late) = (engine.clone(), state.clone());
+        let too_long = move |after| observed.report(&Event::Dropped { key: &late.key, after: Some(after) });
+        engine.background_tasks.spawn(runtime, state.bucket(), rest, too_long);
+        engine.report(&Event::Detached { key });
     }
 }
 
 impl<T: 'static> fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("work", &self.work).finish_non_exhaustive()
+        f.debug_struct("Task").finish_non_exhaustive()
     }
 }

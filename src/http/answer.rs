@@ -15,7 +15,6 @@
 //! answer with the same new token, which is derived and not stored.
 
 use std::{
-    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -24,20 +23,18 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH},
-    request,
     response::Parts,
 };
 use http_body::Body;
 
 use super::{
-    ClaimRequest, Exchange, MARKER, Scoping,
+    Exchange, MARKER, RequestContext, Scoping,
     record::{HeaderPolicy, codec},
     respond::Times,
-    response_kind::{has_failed, is_event_stream, is_of_unknown_length, is_partial},
+    response_kind::{has_failed, is_event_stream, is_partial},
 };
 use crate::{
-    body::{CollectError, Collected, Excess, Patience, ResponseBody, collect},
-    engine::Work,
+    body::Collected,
     token::PresentedToken,
     value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
 };
@@ -54,73 +51,7 @@ pub(crate) enum RecordAction {
     Undo,
 }
 
-/// Who asked: the claim, and the request's head where something looks back at it.
-#[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
-    /// The claim request.
-    pub(super) asked: &'a ClaimRequest,
-    pub(super) head: Option<&'a request::Parts>,
-}
-
 impl Exchange {
-    /// Takes the answer in, as far as it is to be kept, and decides what becomes of the record.
-    ///
-    /// The head may change: the mark of a replay that the handler passed on is removed.
-    ///
-    /// If the body exceeds the limit, or takes longer than `stream_after`, what was read is put in front of the rest,
-    /// and the client receives it as a stream after the record is a tombstone.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(super) fn collect_response<B>(
-        &self,
-        asking: Asking<'_>,
-        head: &mut Parts,
-        body: B,
-        work: &Work,
-    ) -> impl Future<Output = (ResponseBody<B>, RecordAction)>
-    where
-        B: Body<Data = Bytes>,
-    {
-        async move {
-            self.remove_replay_header(&mut head.headers);
-            let wishes = work.wishes();
-            if self.passes_through(head, &body, wishes) {
-                return (ResponseBody::passed(body), self.action_unheld(asking, head, false, wishes));
-            }
-            // Boxed, so that its rest can be passed on after a look at its beginning.
-            let mut body = Box::pin(body);
-            let time = self.policy.stream_after.filter(|_| is_of_unknown_length(head, &*body));
-            let patience = time.map_or(Patience::Endless, |time| Patience::Until(Box::pin(tokio::time::sleep(time))));
-            let read = collect(body.as_mut(), self.policy.response_limit, patience).await;
-            // The handler's body may have been running until now.
-            let wishes = work.wishes();
-            match read {
-                Ok(whole) => {
-                    let mut action = self.action(head, Some(&whole), wishes, asking.asked);
-                    // If nothing began, nothing has failed: the token that came is good as it is.
-                    if matches!(action, RecordAction::Release(_)) && wishes.retain.is_none() {
-                        let token = asking.asked.token.as_deref();
-                        action = Box::pin(self.replace(head, &whole, token, action)).await;
-                    }
-                    (ResponseBody::whole(whole.data, whole.trailers), action)
-                }
-                Err(CollectError::TooLong(Excess { read }) | CollectError::TooSlow(Excess { read })) => {
-                    (ResponseBody::resumed(read, body), self.action_unheld(asking, head, false, wishes))
-                }
-                Err(CollectError::Stalled) => unreachable!("an answer may stand still"),
-                Err(CollectError::Broken(Excess { read }, error)) => {
-                    // It can still be undone.
-                    let undone = self.engine.transactions.is_some();
-                    let action = if undone {
-                        RecordAction::Release(None)
-                    } else {
-                        self.action_unheld(asking, head, true, wishes)
-                    };
-                    (ResponseBody::broken(read, error), action)
-                }
-            }
-        }
-    }
-
     /// A handler that passes on what others replayed has made an answer of its own.
     pub(super) fn remove_replay_header(&self, headers: &mut HeaderMap) {
         headers.remove(&MARKER);
@@ -131,13 +62,13 @@ impl Exchange {
 
     /// Returns whether the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be
     /// kept.
-    fn passes_through(&self, parts: &Parts, body: &impl Body, wishes: HandlerDirectives) -> bool {
+    pub(super) fn passes_through(&self, parts: &Parts, body: &impl Body, directives: HandlerDirectives) -> bool {
         // The `Content-Length` of a 304 is that of a body that it does not send.
         let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
         let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
         let length = told.unwrap_or(0).max(body.size_hint().lower());
         is_partial(parts.status)
-            || wishes.stream
+            || directives.stream
             || is_event_stream(&parts.headers)
             || length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX)
     }
@@ -149,12 +80,12 @@ impl Exchange {
     ///
     /// The retention of a signed token's record is that of the token, whatever else is said: the token must not become
     /// usable again.
-    fn action(
+    pub(super) fn action(
         &self,
         parts: &Parts,
         body: Option<&Collected>,
-        wishes: HandlerDirectives,
-        asked: &ClaimRequest,
+        directives: HandlerDirectives,
+        context: RequestContext<'_>,
     ) -> RecordAction {
         let answer = Answer {
             status: parts.status,
@@ -164,15 +95,15 @@ impl Exchange {
         };
         let by_policy = || {
             parts.status == StatusCode::SWITCHING_PROTOCOLS
-                || (self.policy.keep.keeps(&answer) && !self.is_of_nobody(parts.status, asked))
+                || (self.policy.keep.keeps(&answer) && !self.is_of_nobody(parts.status, context))
         };
-        let retention = match wishes.retain {
+        let retention = match directives.retain {
             Some(Retain::For(retention)) => retention,
             None if by_policy() => self.policy.run.retention,
-            Some(Retain::No) | None if is_undone(parts.status) && !wishes.began => return RecordAction::Undo,
+            Some(Retain::No) | None if is_undone(parts.status) && !directives.began => return RecordAction::Undo,
             Some(Retain::No) | None => return RecordAction::Release(Some(parts.status)),
         };
-        let retention = self.kept_for(retention, asked.token.as_deref());
+        let retention = self.kept_for(retention, context.token);
         RecordAction::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
     }
 
@@ -183,10 +114,10 @@ impl Exchange {
 
     /// An answer that asks somebody without credentials to prove who it is. Kept, it would keep the owner out, who is
     /// about to send the same request with credentials.
-    fn is_of_nobody(&self, status: StatusCode, asked: &ClaimRequest) -> bool {
+    fn is_of_nobody(&self, status: StatusCode, context: RequestContext<'_>) -> bool {
         matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED)
             && matches!(self.scoping, Scoping::Credentials(_))
-            && asked.claim.caller == Caller::NONE
+            && context.claim.caller == Caller::NONE
     }
 
     /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
@@ -194,21 +125,21 @@ impl Exchange {
     ///
     /// An application that answers duplicates itself answers them with a success. So an answer that is not known to be
     /// one is kept as a refusal, which a duplicate then receives.
-    fn action_unheld(
+    pub(super) fn action_unheld(
         &self,
-        Asking { asked, head }: Asking<'_>,
+        context: RequestContext<'_>,
         parts: &Parts,
         broken: bool,
-        wishes: HandlerDirectives,
+        directives: HandlerDirectives,
     ) -> RecordAction {
-        let action = self.action(parts, None, wishes, asked);
+        let action = self.action(parts, None, directives, context);
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
         match action {
             RecordAction::Settle(None, retention)
                 if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) =>
             {
                 RecordAction::Settle(
-                    Some(self.kept_refusal(head, asked, &Refusal::ResponseNotRetained, retention)),
+                    Some(self.kept_refusal(context, &Refusal::ResponseNotRetained, retention)),
                     retention,
                 )
             }
@@ -220,15 +151,9 @@ impl Exchange {
     ///
     /// It is rendered now, by the application if it renders refusals, so that a replay sends what a refusal would have
     /// been at this moment.
-    pub(super) fn kept_refusal(
-        &self,
-        head: Option<&request::Parts>,
-        asked: &ClaimRequest,
-        refusal: &Refusal,
-        retention: Duration,
-    ) -> Bytes {
+    pub(super) fn kept_refusal(&self, context: RequestContext<'_>, refusal: &Refusal, retention: Duration) -> Bytes {
         // A renderer that panics in its turn must not cost the record.
-        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(head, Some(&asked.key), refusal)));
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(context.head, Some(context.key), refusal)));
         let rendered = rendered.unwrap_or_else(|_| self.document(None, refusal));
         let (parts, data) = rendered.into_parts();
         let body = Collected { data, trailers: None };
@@ -244,7 +169,7 @@ impl Exchange {
     ///
     /// The new token is put into the answer only after the answer is recorded: if the record fails, the old token is
     /// still the valid one.
-    async fn replace(
+    pub(super) async fn replace(
         &self,
         parts: &mut Parts,
         body: &Collected,
@@ -275,7 +200,7 @@ impl Exchange {
     /// again.
     pub(super) fn replaced(&self, payload: Option<&Bytes>, token: Option<&PresentedToken>) -> Option<KeptAnswer> {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces)?;
-        let mut kept = codec::decode(payload?).filter(KeptAnswer::has_failed)?;
+        let mut kept = codec::decode(payload?.clone()).filter(KeptAnswer::has_failed)?;
         let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)

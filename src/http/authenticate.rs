@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use http::{Response, request::Parts};
 
-use super::{Exchange, Scoping, begin::PartialIdentity};
+use super::{Exchange, Scoping, identify::PartialIdentity};
 
 impl Exchange {
     /// Has an extractor say whose operation it is. Its rejection is the answer.

@@ -1,19 +1,40 @@
-//! The response future. It names the pass-through case without a box, so that an unprotected request costs no
-//! allocation.
+//! The response future: a request in place, as long as nothing has to be kept for later.
+//!
+//! ```text
+//! Passes      not protected: the inner service's future
+//! Ready       answered by its head alone
+//! Receives    the body is read; then the store is asked, if it answers at once ──► response, or a run
+//! Task        a run, boxed; or what has to be awaited before one
+//! ```
+//!
+//! A duplicate of a store that answers at once is answered here, before anything is boxed: a run's state, its box and
+//! its counts exist only for what runs.
 
 use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
-use http::Response;
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
 use http_body::Body;
 use pin_project_lite::pin_project;
+use tower_service::Service;
 
-use crate::token::IssuedFlag;
-use crate::{body::ResponseBody, engine::Task};
+use super::{
+    Exchange, PartialIdentity,
+    decide::{Decision, Instead},
+    respond::BoundedDrain,
+};
+use crate::{
+    body::{BoxError, Collected, Collector, RequestBody, ResponseBody},
+    engine::Task,
+    token::IssuedFlag,
+    value::Refusal,
+};
 
 type ResponseResult<R, E> = Result<Response<ResponseBody<R>>, E>;
 
@@ -23,7 +44,7 @@ pin_project! {
     /// # Cancellation
     ///
     /// If it is dropped before the key is claimed, nothing has happened, and nothing is left behind. If it is dropped
-    /// after that, the rest of the work is spawned on the Tokio runtime that it was called in and finished there, so
+    /// after that, the rest of the work is spawned on the Tokio runtime that it was polled in and finished there, so
     /// that its outcome is recorded: the client left, but its operation goes on. A layer that [cancels on disconnect]
     /// drops the work instead, and its claim lapses.
     ///
@@ -31,36 +52,54 @@ pin_project! {
     ///
     /// [cancels on disconnect]: crate::IdempotencyLayer::cancel_on_disconnect
     #[must_use = "futures do nothing unless polled"]
-    pub struct ResponseFuture<F, R, E>
+    pub struct ResponseFuture<S, B, R>
     where
+        S: Service<Request<RequestBody<B>>>,
+        S::Error: 'static,
         R: Body,
         R: 'static,
-        E: 'static,
     {
         #[pin]
-        kind: ResponseFutureKind<F, R, E>,
+        kind: ResponseFutureKind<S, B, R>,
     }
 }
 
 pin_project! {
     /// The way that a request takes.
     #[project = ResponseFutureKindProjected]
-    enum ResponseFutureKind<F, R, E>
+    enum ResponseFutureKind<S, B, R>
     where
+        S: Service<Request<RequestBody<B>>>,
+        S::Error: 'static,
         R: Body,
         R: 'static,
-        E: 'static,
     {
-        Pass { #[pin] inner: F, issued: Option<IssuedFlag> },
+        Passes { #[pin] inner: S::Future, issued: Option<IssuedFlag> },
         Ready { response: Option<Response<ResponseBody<R>>> },
-        Keyed { task: Task<ResponseResult<R, E>> },
+        Receives { #[pin] body: B, collector: Collector, receiving: Option<Receiving<S>>, refused: Option<Refused> },
+        Task { task: Task<ResponseResult<R, S::Error>> },
     }
 }
 
-impl<F, R: Body, E> ResponseFuture<F, R, E> {
+/// A request whose body is being read.
+pub(super) struct Receiving<S> {
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) service: S,
+    pub(super) parts: Parts,
+    pub(super) subject: PartialIdentity,
+}
+
+/// A request whose body could not be read, while the rest of it is drained.
+type Refused = Box<(Refusal, BoundedDrain)>;
+
+impl<S, B, R> ResponseFuture<S, B, R>
+where
+    S: Service<Request<RequestBody<B>>>,
+    R: Body,
+{
     /// Creates the future of a request that is not protected. `issued` states whether the answer has a token in it.
-    pub(super) fn pass(inner: F, issued: Option<IssuedFlag>) -> Self {
-        Self { kind: ResponseFutureKind::Pass { inner, issued } }
+    pub(super) fn pass(inner: S::Future, issued: Option<IssuedFlag>) -> Self {
+        Self { kind: ResponseFutureKind::Passes { inner, issued } }
     }
 
     /// Creates the future of a response that exists already.
@@ -68,42 +107,141 @@ impl<F, R: Body, E> ResponseFuture<F, R, E> {
         Self { kind: ResponseFutureKind::Ready { response: Some(response) } }
     }
 
-    /// Creates the future of a request that goes through the steps.
-    pub(super) fn task(task: Task<ResponseResult<R, E>>) -> Self {
-        Self { kind: ResponseFutureKind::Keyed { task } }
+    /// Creates the future of a request whose body is read in place.
+    pub(super) fn receive(receiving: Receiving<S>, body: B) -> Self {
+        let exchange = &receiving.exchange;
+        let collector = Collector::new(exchange.policy.request_limit, exchange.body_patience());
+        Self { kind: ResponseFutureKind::Receives { body, collector, receiving: Some(receiving), refused: None } }
+    }
+
+    /// Creates the future of what has to be awaited before the claim.
+    pub(super) fn task(task: Task<ResponseResult<R, S::Error>>) -> Self {
+        Self { kind: ResponseFutureKind::Task { task } }
     }
 }
 
-impl<F, R, E> Future for ResponseFuture<F, R, E>
+impl<S, B, R> Future for ResponseFuture<S, B, R>
 where
-    F: Future<Output = Result<Response<R>, E>>,
-    R: Body,
+    S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Send,
 {
-    type Output = ResponseResult<R, E>;
+    type Output = ResponseResult<R, S::Error>;
 
     /// # Panics
     ///
     /// Panics if the inner service panics, after its claim has been ended, or if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().kind.project() {
-            ResponseFutureKindProjected::Pass { inner, issued } => {
-                Poll::Ready(ready!(inner.poll(cx)).map(|mut response| {
-                    if let Some(issued) = issued {
-                        issued.mark(response.headers_mut());
+        let mut kind = self.project().kind;
+        loop {
+            let next = match kind.as_mut().project() {
+                ResponseFutureKindProjected::Passes { inner, issued } => {
+                    return Poll::Ready(ready!(inner.poll(cx)).map(|mut response| {
+                        if let Some(issued) = issued {
+                            issued.mark(response.headers_mut());
+                        }
+                        response.map(ResponseBody::passed)
+                    }));
+                }
+                ResponseFutureKindProjected::Ready { response } => match response.take() {
+                    Some(response) => return Poll::Ready(Ok(response)),
+                    None => panic!("`ResponseFuture` polled after it was ready"),
+                },
+                ResponseFutureKindProjected::Task { task } => return Pin::new(task).poll(cx),
+                ResponseFutureKindProjected::Receives { mut body, collector, receiving, refused } => {
+                    if refused.is_none() {
+                        let read = ready!(collector.poll(body.as_mut(), cx));
+                        let Some(received) = receiving.take() else {
+                            panic!("`ResponseFuture` polled after it was ready")
+                        };
+                        match read {
+                            Ok(whole) => received.decide(whole),
+                            Err(error) => {
+                                let (refusal, drains) = received.exchange.unreadable(&received.parts, error);
+                                if !drains {
+                                    return Poll::Ready(Ok(received.refuse(&refusal)));
+                                }
+                                *receiving = Some(received);
+                                *refused = Some(Box::new((refusal, BoundedDrain::new())));
+                                continue;
+                            }
+                        }
+                    } else {
+                        if let Some(refused) = refused {
+                            ready!(refused.1.poll(body, cx));
+                        }
+                        match (receiving.take(), refused.take()) {
+                            (Some(received), Some(refused)) => return Poll::Ready(Ok(received.refuse(&refused.0))),
+                            _ => panic!("`ResponseFuture` polled after it was ready"),
+                        }
                     }
-                    response.map(ResponseBody::passed)
-                }))
+                }
+            };
+            match next {
+                Next::Response(response) => return Poll::Ready(Ok(response)),
+                Next::Passes(inner) => kind.set(ResponseFutureKind::Passes { inner, issued: None }),
+                Next::Task(task) => kind.set(ResponseFutureKind::Task { task }),
             }
-            ResponseFutureKindProjected::Ready { response } => match response.take() {
-                Some(response) => Poll::Ready(Ok(response)),
-                None => panic!("`ResponseFuture` polled after it was ready"),
-            },
-            ResponseFutureKindProjected::Keyed { task } => Pin::new(task).poll(cx),
         }
     }
 }
 
-impl<F, R: Body, E> fmt::Debug for ResponseFuture<F, R, E> {
+/// What follows once the body is there.
+enum Next<F, R: Body + 'static, E: 'static> {
+    Response(Response<ResponseBody<R>>),
+    Passes(F),
+    Task(Task<ResponseResult<R, E>>),
+}
+
+impl<S> Receiving<S> {
+    fn refuse<R: Body>(&self, refusal: &Refusal) -> Response<ResponseBody<R>> {
+        self.exchange.refuse(Some(&self.parts), None, refusal)
+    }
+
+    /// Names the operation, and claims it if the store answers at once.
+    fn decide<B, R>(self, whole: Collected) -> Next<S::Future, R, S::Error>
+    where
+        S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Send + 'static,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+        R: Body<Data = Bytes> + Send + 'static,
+        R::Error: Send,
+    {
+        let Self { exchange, mut service, parts, subject } = self;
+        let keyed = exchange.claim(&parts, &whole.data, subject, whole.data.len());
+        let decision = match exchange.decide(&parts, keyed) {
+            Decision::Refuse(refusal) => return Next::Response(exchange.refuse(Some(&parts), None, &refusal)),
+            Decision::Pass => {
+                return Next::Passes(service.call(Request::from_parts(parts, RequestBody::whole(whole))));
+            }
+            Decision::Claim(keyed) => match exchange.engine.admit_now(&keyed.claim) {
+                Some(Ok(grant)) => {
+                    let running = exchange.run(&mut service, parts, RequestBody::whole(whole), keyed, grant, None);
+                    return Next::Task(Task::running(running));
+                }
+                Some(Err(why)) => match exchange.instead(keyed.context(&parts), why) {
+                    Instead::Response(response) => return Next::Response(response),
+                    instead => Decision::Instead(keyed, instead),
+                },
+                None => Decision::Claim(keyed),
+            },
+            decision => decision,
+        };
+        Next::Task(Task::begin(exchange.begin(service, parts, RequestBody::whole(whole), decision, false, None)))
+    }
+}
+
+impl<S, B, R> fmt::Debug for ResponseFuture<S, B, R>
+where
+    S: Service<Request<RequestBody<B>>>,
+    R: Body,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }

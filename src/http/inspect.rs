@@ -13,7 +13,6 @@ use super::{
     response_kind::{is_event_stream, is_partial},
 };
 use crate::{
-    engine::Work,
     extract::route,
     value::{OnDuplicate, RecordKey},
 };
@@ -21,14 +20,14 @@ use crate::{
 impl Exchange {
     /// Looks at what became of an answer for signs of layers in the wrong order, and of answers that nobody can be
     /// replayed.
-    pub(super) fn check_answer(&self, key: &RecordKey, parts: &Parts, action: &RecordAction, work: &Work) {
-        if let Some(advice) = self.advice_on(parts, action, work) {
+    pub(super) fn check_answer(&self, key: &RecordKey, parts: &Parts, action: &RecordAction, is_stream: bool) {
+        if let Some(advice) = self.advice_on(parts, action, is_stream) {
             self.warned.warn(advice, key.route());
         }
     }
 
     /// Returns the warning for an answer, if it shows a mistake.
-    fn advice_on(&self, parts: &Parts, action: &RecordAction, work: &Work) -> Option<Advice> {
+    fn advice_on(&self, parts: &Parts, action: &RecordAction, is_stream: bool) -> Option<Advice> {
         match parts.status {
             StatusCode::UNAUTHORIZED if matches!(self.scoping, Scoping::Credentials(..)) => {
                 return Some(Advice::AuthenticationInside);
@@ -49,7 +48,7 @@ impl Exchange {
             _ => {}
         }
         let nobody_asks = !matches!(self.policy.on_duplicate, OnDuplicate::Replay);
-        let on_purpose = work.wishes().stream || is_partial(parts.status) || self.policy.stream_after.is_some();
+        let on_purpose = is_stream || is_partial(parts.status) || self.policy.stream_after.is_some();
         if nobody_asks || on_purpose || !matches!(action, RecordAction::Settle(None, _)) {
             return None;
         }

@@ -50,12 +50,14 @@
 mod answer;
 #[cfg(feature = "axum")]
 mod authenticate;
-mod begin;
+mod decide;
 mod future;
-mod handle;
+mod identify;
 mod inspect;
+mod name;
 #[cfg(feature = "form")]
 mod prefix;
+mod receive;
 mod record;
 mod respond;
 mod response_kind;
@@ -82,12 +84,13 @@ use crate::{
     value::{Policy, Resolved},
 };
 
+pub use self::{future::ResponseFuture, respond::RefusedRequest, service::Idempotency};
 use self::{
-    begin::{ClaimRequest, PartialIdentity},
+    identify::PartialIdentity,
+    name::{KeyedRequest, RequestContext},
     respond::Warned,
     settings::Exceptions,
 };
-pub use self::{future::ResponseFuture, respond::RefusedRequest, service::Idempotency};
 pub(crate) use self::{
     record::HeaderPolicy,
     settings::{FailOpen, Verify},

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http_body::Body;
 
-use super::{ClaimRequest, Exchange, PartialIdentity};
+use super::{Exchange, KeyedRequest, PartialIdentity};
 use crate::{
     body::{BoxError, IdleTimeout, Prefix, RequestBody, Watch, is_over_a_limit},
     extract,
@@ -33,7 +33,7 @@ impl Exchange {
         subject: PartialIdentity,
         (field, limit): (&str, usize),
         watch: Watch,
-    ) -> (RequestBody<B>, Result<Option<Box<ClaimRequest>>, Refusal>)
+    ) -> (RequestBody<B>, Result<Option<KeyedRequest>, Refusal>)
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -46,7 +46,7 @@ impl Exchange {
             _ if stalled => Err(Refusal::BodyTimeout),
             (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge { limit: None }),
             (Some(_), _) => Err(Refusal::BodyIncomplete),
-            (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), subject.with_key(token)),
+            (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), subject.with_key(token), body.held()),
             (None, Ok(None)) => Err(Refusal::TokenMissing),
             (None, Err(_)) => Err(Refusal::TokenInvalid),
         };

@@ -1,327 +1,380 @@
-//! Steps 3 to 6 of a request: receive the body, claim, and either run the handler or answer.
+//! Steps 7 to 10 of a request that was granted: run the handler, take its response in, end the claim, respond.
 //!
-//! `run` is the entry. `take` returns the body with the claim request in it, `claim_and_run` asks the engine and is the one
-//! place where an `Admission` becomes a response.
+//! The engine ends the claim (`engine/run`); this file is the job that it runs, written as a state machine:
 //!
-//! A refused request whose client may still be sending is drained before the response is sent (`drain_then`): a client
-//! that writes first and reads then would otherwise see a reset connection in place of the refusal. The drain is
-//! bounded in bytes and time.
+//! ```text
+//! Handler ──► Reading (the response body) ──► [Replacing a token] ──► value and completion
+//! ```
 //!
-//! # Cancellation
-//!
-//! | the future is dropped | what is left |
-//! | --- | --- |
-//! | while the body is read | nothing |
-//! | while the claim is on its way | the pending claim, released in the background |
-//! | while it waits for another request | nothing |
-//! | while the handler runs, or the claim ends | the future goes on as a background task; with `cancel_on_disconnect` the claim lapses |
-//!
-//! The order of the checks in `claim_and_run` is fixed: a claim that an outer layer holds passes through, a token that has
-//! expired is refused before it is claimed, and failing open comes last, so that a known run is never joined by an
-//! unprotected one.
+//! | how the handler ended | what becomes of the record | the client receives |
+//! | --- | --- | --- |
+//! | an answer that the policy keeps | settled | the answer |
+//! | an answer that it does not keep | released | the answer |
+//! | 401, 407 or 429, and nothing began | undone | the answer |
+//! | a panic or an error | released; settled if failures are kept | the panic or the error |
+//! | the request broke while it was read | released | the answer |
+//! | the claim was lost meanwhile | the other claim's | what the record says |
 
-use std::{future::Future, mem, pin::pin, sync::Arc};
-
-use bytes::Bytes;
-use http::{Request, Response, request::Parts};
-use http_body::Body;
-use tower_service::Service;
-
-use super::{ClaimRequest, Exchange, PartialIdentity, record::codec, respond::Advice, settings::Stop};
-use crate::{
-    body::{
-        BoxError, CollectError, Collected, Excess, IdleTimeout, Patience, RequestBody, ResponseBody, Watch, collect,
-        is_over_a_limit,
-    },
-    engine::{Admission, Ask, Operation, Stage, Work},
-    value::{Event, Mismatch, OnDuplicate, Origin, RecordKey, Refusal, is_failure},
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
-/// The body that the handler is to get, the claim if there is one, and whether the client may still be sending.
-type Received<B> = (RequestBody<B>, Result<Option<Box<ClaimRequest>>, Refusal>, bool);
+use bytes::Bytes;
+use http::{Request, Response, request, response::Parts};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use tokio::time::sleep;
+use tower_service::Service;
+
+use super::{
+    Exchange, KeyedRequest, RequestContext,
+    answer::RecordAction,
+    record::OfRecord,
+    response_kind::{has_failed, is_of_unknown_length},
+};
+use crate::{
+    body::{BrokenFlag, CollectError, Collected, Collector, Excess, Patience, RequestBody, ResponseBody},
+    engine::{Completion, Engine, Grant, Job, Operation, Outcome, Run, RunState, Running, Standing},
+    token::{IssuedFlag, PresentedToken},
+    value::{HandlerDirectives, Refusal},
+};
+
+type HandlerResult<B, E> = Result<Response<ResponseBody<B>>, E>;
+
+/// The answer of a handler, with what becomes of its record.
+type Answered<B> = (Parts, ResponseBody<B>, RecordAction);
+
+pin_project! {
+    /// The work of a request that was granted.
+    pub(super) struct HandlerJob<F, B: Body> {
+        exchange: Arc<Exchange>,
+        token: Option<Arc<PresentedToken>>,
+        // The request's head, if something looks back at it.
+        head: Option<Box<request::Parts>>,
+        issued: Option<IssuedFlag>,
+        broken: Option<BrokenFlag>,
+        of_record: Option<Box<OfRecord>>,
+        #[pin]
+        work: HandlerWork<F, B>,
+    }
+}
+
+pin_project! {
+    #[project = HandlerWorkProjected]
+    enum HandlerWork<F, B: Body> {
+        Handler { #[pin] future: F },
+        // The handler's service panicked when it was called.
+        Panicked { panic: Option<Box<dyn Any + Send>> },
+        Reading { head: Option<Parts>, collector: Collector, #[pin] body: HeldBody<B> },
+        Replacing { replaced: Pin<Box<dyn Future<Output = Answered<B>> + Send>> },
+        Ended,
+    }
+}
+
+pin_project! {
+    // The body of a response while it is read. It is boxed if its rest may have to be passed on after a look at its
+    // beginning; a body that says how long it is, within the limit, is read to its end.
+    #[project = HeldBodyProjected]
+    enum HeldBody<B> {
+        InPlace { #[pin] body: B },
+        Boxed { body: Option<Pin<Box<B>>> },
+    }
+}
 
 impl Exchange {
-    /// One request that has a key, from its body to its answer.
-    ///
-    /// What not every request needs is boxed where it is needed: each of them has room for what is not, and is moved
-    /// with it.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    pub(crate) fn run<S, B, R>(
+    /// Runs the handler under the claim that was granted for its request.
+    pub(super) fn run<S, B, R>(
         self: Arc<Self>,
-        work: Arc<Work>,
-        mut inner: S,
-        mut parts: Parts,
-        body: B,
-        subject: PartialIdentity,
-    ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
-    where
-        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-        B: Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-        R: Body<Data = Bytes>,
-    {
-        async move {
-            #[cfg(feature = "axum")]
-            if subject.awaits_extractor() {
-                return Box::pin(self.run_for_an_extractor(work, inner, parts, body, subject)).await;
-            }
-            let (body, claimed, sends) = match self.receive(&work, &parts, body, subject).await {
-                Ok(taken) => taken,
-                Err(stop) => return Ok(self.stopped(&parts, stop)),
-            };
-            self.claim_and_run(&work, &mut inner, &mut parts, body, claimed, sends).await
-        }
-    }
-
-    /// The same for a request whose extractor has to run before it is known whose it is.
-    #[cfg(feature = "axum")]
-    async fn run_for_an_extractor<S, B, R>(
-        self: Arc<Self>,
-        work: Arc<Work>,
-        mut inner: S,
-        mut parts: Parts,
-        body: B,
-        subject: PartialIdentity,
-    ) -> Result<Response<ResponseBody<R>>, S::Error>
-    where
-        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-        B: Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-        R: Body<Data = Bytes>,
-    {
-        let subject = match self.authenticate(&mut parts, subject).await {
-            Ok(subject) => subject,
-            Err(answer) => {
-                let sends = !Self::expects_continue(&parts.headers);
-                let answer = answer.map(|data| ResponseBody::whole(data, None));
-                return Self::drain_then(answer, RequestBody::passed(body), sends).await;
-            }
-        };
-        let (body, claimed, sends) = match self.receive(&work, &parts, body, subject).await {
-            Ok(taken) => taken,
-            Err(stop) => return Ok(self.stopped(&parts, stop)),
-        };
-        self.claim_and_run(&work, &mut inner, &mut parts, body, claimed, sends).await
-    }
-
-    /// Claims, and runs the handler or says why not.
-    ///
-    /// Everything after the claim happens here: the handler, a duplicate that passes through, a refusal, a request that
-    /// is let through since the store failed.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn claim_and_run<S, B, R>(
-        self: &Arc<Self>,
-        work: &Arc<Work>,
-        inner: &mut S,
-        parts: &mut Parts,
+        service: &mut S,
+        mut parts: request::Parts,
         body: RequestBody<B>,
-        claimed: Result<Option<Box<ClaimRequest>>, Refusal>,
-        sends: bool,
-    ) -> impl Future<Output = Result<Response<ResponseBody<R>>, S::Error>>
+        KeyedRequest { claim, token }: KeyedRequest,
+        grant: Grant,
+        broken: Option<BrokenFlag>,
+    ) -> Running<HandlerResult<R, S::Error>>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-        B: Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-        R: Body<Data = Bytes>,
+        S::Future: Send + 'static,
+        S::Error: Send + 'static,
+        R: Body<Data = Bytes> + Send + 'static,
+        R::Error: Send,
     {
-        async move {
-            let asked = match &claimed {
-                Ok(Some(asked)) => &**asked,
-                Ok(None) => return Box::pin(pass(inner, parts, body)).await,
-                Err(refusal) => {
-                    let answer = self.refuse(parts, None, refusal);
-                    return Box::pin(Self::drain_then(answer, body, sends)).await;
-                }
-            };
-            let ClaimRequest { key, claim, .. } = asked;
-            let protected = |outer: &Operation| outer.record_key() == key;
-            if parts.extensions.get().is_some_and(protected) {
-                // The same layer further out has claimed it: here it would wait for itself.
-                return Box::pin(pass(inner, parts, body)).await;
-            }
-            if self.has_expired(asked) {
-                let answer = Box::pin(self.renew(parts, asked)).await;
-                return Box::pin(Self::drain_then(answer, body, sends)).await;
-            }
-            let stage = if self.engine.cancel_on_disconnect { Stage::Attached } else { Stage::Claimed };
-            let patience = self.policy.run.wait;
-            let ask = Ask { work, key, claim, stage, party: &asked.party, patience, body: body.held() };
-            let answer = match self.engine.admit(ask).await {
-                Admission::Run(run) => return Box::pin(self.handle(run, work, asked, inner, parts, body)).await,
-                Admission::Failed { running: None, error } if self.fail_open.lets_through(&error) => {
-                    self.engine.report(&Event::FailedOpen { key, error: &error });
-                    return Box::pin(pass(inner, parts, body)).await;
-                }
-                // Not beside a run that is known to be going on.
-                Admission::Failed { running: Some(left), error } if self.fail_open.lets_through(&error) => {
-                    self.running(parts, key, left)
-                }
-                Admission::Failed { error, .. } => self.refuse(parts, Some(key), &Refusal::from(&error)),
-                Admission::Refused(refusal) => self.refuse(parts, Some(key), &refusal),
-                Admission::Running(left) => self.running(parts, key, left),
-                Admission::Settled(payload, origin) if self.passes_duplicates(payload.as_ref()) => {
-                    return Box::pin(self.pass_duplicate(inner, parts, body, asked, payload, origin)).await;
-                }
-                Admission::Settled(payload, _) => self.duplicate(parts, asked, payload.as_ref()),
-                Admission::Mismatch(mismatch) => self.mismatch(parts, key, mismatch),
-                Admission::Incompatible => self.refuse(parts, Some(key), &Refusal::RecordIncompatible),
-                Admission::OutcomeUnknown => self.refuse(parts, Some(key), &Refusal::OutcomeUnknown),
-                Admission::NotIssued => Box::pin(self.renew(parts, asked)).await,
-            };
-            if sends {
-                return Box::pin(Self::drain_then(answer, body, sends)).await;
-            }
-            Ok(answer)
-        }
-    }
-
-    /// Whether the duplicate of a request that ended like this reaches the handler. One that failed without an answer
-    /// has nothing that would tell the handler so.
-    fn passes_duplicates(&self, payload: Option<&Bytes>) -> bool {
-        matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) && !is_failure(payload)
-    }
-
-    /// Lets a duplicate reach the handler, with an `Operation` that says so. Nothing is recorded for it.
-    async fn pass_duplicate<S, B, R>(
-        self: &Arc<Self>,
-        inner: &mut S,
-        parts: &mut Parts,
-        body: RequestBody<B>,
-        asked: &ClaimRequest,
-        payload: Option<Bytes>,
-        origin: Origin,
-    ) -> Result<Response<ResponseBody<R>>, S::Error>
-    where
-        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-        R: Body,
-    {
-        let ClaimRequest { key, claim, token, .. } = asked;
-        let kept = payload.as_ref().and_then(codec::decode);
-        parts.extensions.insert(Operation::duplicate(key.clone(), claim, origin, self.engine.secret.clone(), kept));
-        let issued = self.insert_issuer(parts, token.as_deref());
-        let mut answer = pass(inner, parts, body).await?;
-        self.remove_replay_header(answer.headers_mut());
-        if let Some(issued) = issued {
-            issued.mark(answer.headers_mut());
-        }
-        Ok(answer)
-    }
-
-    /// Refuses a request whose key belongs to another content or caller.
-    fn mismatch<R: Body>(&self, parts: &Parts, key: &RecordKey, mismatch: Mismatch) -> Response<ResponseBody<R>> {
-        if mismatch == Mismatch::Caller {
-            self.warned.warn(Advice::OtherCaller, key.route());
-        }
-        self.refuse(parts, Some(key), &mismatch.into())
-    }
-
-    /// Drains the request body if the client may still be sending, and returns the response then.
-    async fn drain_then<T, B, E>(answer: T, body: RequestBody<B>, sends: bool) -> Result<T, E>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BoxError>,
-    {
-        if sends {
-            Self::drain(body).await;
-        }
-        Ok(answer)
-    }
-
-    /// As much of the body as the claim needs, the claim, and whether the client may still be sending.
-    ///
-    /// Three ways, from the cheapest: the body streams and nothing of it is read; a prefix of it is read for a token;
-    /// all of it is read. The third component states whether the client may still be sending, so that a refusal drains
-    /// the rest first.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
-    fn receive<B>(
-        &self,
-        work: &Arc<Work>,
-        parts: &Parts,
-        body: B,
-        subject: PartialIdentity,
-    ) -> impl Future<Output = Result<Received<B>, Stop>>
-    where
-        B: Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-    {
-        async move {
-            if self.streams(&subject) {
-                let sends = !Self::expects_continue(&parts.headers);
-                let body = RequestBody::watched(body, self.watch(work));
-                return Ok((body, self.claim(parts, &Bytes::new(), subject), sends));
-            }
-            #[cfg(feature = "form")]
-            if let Some(place) = self.looks_for(parts, &subject) {
-                let (body, claimed) =
-                    Box::pin(self.claim_by_prefix(parts, body, subject, place, self.watch(work))).await;
-                // From a client that stands still nothing more is expected.
-                let sends = !matches!(claimed, Err(Refusal::BodyTimeout));
-                return Ok((body, claimed, sends));
-            }
-            let whole = self.read(parts, body).await?;
-            if self.verify.is_some() {
-                Box::pin(self.verified(parts, &whole.data)).await?;
-            }
-            let claimed = self.claim(parts, &whole.data, subject);
-            Ok((RequestBody::whole(whole), claimed, false))
-        }
-    }
-
-    /// Returns what notices that a streaming request breaks or stands still.
-    fn watch(&self, work: &Arc<Work>) -> Watch {
-        Watch::new(work.clone(), self.body_timeout)
-    }
-
-    /// The whole request body, or why not.
-    ///
-    /// # Errors
-    ///
-    /// Returns a refusal if the body is longer than the limit, ends early, or stands still for too long. If it is too
-    /// long, it is drained first, unless the client waits for `100 Continue` and has sent nothing.
-    pub(super) async fn read<B>(&self, parts: &Parts, body: B) -> Result<Collected, Refusal>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BoxError>,
-    {
-        let limit = self.policy.request_limit;
-        let mut body = pin!(body);
-        match collect(body.as_mut(), limit, Patience::Idle(IdleTimeout::new(self.body_timeout))).await {
-            Ok(body) => Ok(body),
-            Err(CollectError::TooLong(Excess { read })) => {
-                // A client whose body was read has had its word, and sends.
-                if !read.is_empty() || !Self::expects_continue(&parts.headers) {
-                    Box::pin(Self::drain(body)).await;
-                }
-                Err(Refusal::BodyTooLarge { limit: Some(limit) })
-            }
-            Err(CollectError::Stalled | CollectError::TooSlow(_)) => Err(Refusal::BodyTimeout),
-            Err(CollectError::Broken(_, error)) => {
-                if !is_over_a_limit(&*error.into()) {
-                    return Err(Refusal::BodyIncomplete);
-                }
-                Box::pin(Self::drain(body)).await;
-                Err(Refusal::BodyTooLarge { limit: None })
-            }
-        }
+        let run = Run::new(&self.engine, claim, grant);
+        let head = self.looks_back().then(|| Box::new(parts.clone()));
+        let operation = Operation::new(run.state.clone(), self.policy.run.retention);
+        parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
+        let issued = self.insert_issuer(&mut parts, token.as_deref());
+        let called = catch_unwind(AssertUnwindSafe(|| service.call(Request::from_parts(parts, body))));
+        let work = match called {
+            Ok(future) => HandlerWork::Handler { future },
+            Err(panic) => HandlerWork::Panicked { panic: Some(panic) },
+        };
+        let token = token.map(Arc::from);
+        Running::new(run, HandlerJob { exchange: self, token, head, issued, broken, of_record: None, work })
     }
 }
 
-/// Lets a request through unprotected.
-pub(super) async fn pass<S, B, R>(
-    inner: &mut S,
-    parts: &mut Parts,
-    body: RequestBody<B>,
-) -> Result<Response<ResponseBody<R>>, S::Error>
+/// What follows from a step of the work.
+enum Next<F, B: Body> {
+    Step(HandlerWork<F, B>),
+    Answered(Answered<B>),
+}
+
+impl<F, B, E> Job for HandlerJob<F, B>
 where
-    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-    R: Body,
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Send,
+    E: Send + 'static,
 {
-    let request = whole_request(parts, body);
-    Ok(inner.call(request).await?.map(ResponseBody::passed))
+    type Value = HandlerResult<B, E>;
+    type Output = HandlerResult<B, E>;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.exchange.engine
+    }
+
+    fn poll_work(self: Pin<&mut Self>, state: &Arc<RunState>, cx: &mut Context<'_>) -> Poll<(Self::Value, Completion)> {
+        let mut this = self.project();
+        let (exchange, token) = (&*this.exchange, this.token.as_ref());
+        let context = context(state, token.map(|token| &**token), this.head.as_deref());
+        let (head, body, action) = loop {
+            let next = match this.work.as_mut().project() {
+                HandlerWorkProjected::Handler { future } => match ready!(future.poll(cx)) {
+                    Ok(response) => exchange.received(context, state.directives(), this.issued.as_ref(), response),
+                    Err(error) => {
+                        let action =
+                            exchange.unless_broken(exchange.action_of_failure(context), this.broken.as_ref(), state);
+                        return Poll::Ready((Err(error), exchange.completion(action, context.token)));
+                    }
+                },
+                HandlerWorkProjected::Reading { head, collector, mut body } => {
+                    let read = ready!(body.as_mut().poll(collector, cx));
+                    let Some(head) = head.take() else { panic!("polled after it was ready") };
+                    // The handler's body may have been running until now.
+                    let directives = state.directives();
+                    match read {
+                        Ok(whole) => this.exchange.read_whole(context, directives, token, head, whole),
+                        Err(error) => Next::Answered(exchange.read_in_part(context, directives, head, error, body)),
+                    }
+                }
+                HandlerWorkProjected::Replacing { replaced } => Next::Answered(ready!(replaced.as_mut().poll(cx))),
+                HandlerWorkProjected::Panicked { panic } => match panic.take() {
+                    Some(panic) => resume_unwind(panic),
+                    None => panic!("polled after it was ready"),
+                },
+                HandlerWorkProjected::Ended => panic!("polled after it was ready"),
+            };
+            match next {
+                Next::Step(work) => this.work.set(work),
+                Next::Answered(answered) => break answered,
+            }
+        };
+        if !body.is_broken() {
+            exchange.check_answer(&state.key, &head, &action, state.directives().stream);
+        }
+        let action = exchange.unless_broken(action, this.broken.as_ref(), state);
+        *this.of_record = exchange.of_record(&action);
+        let completion = exchange.completion(action, context.token);
+        Poll::Ready((Ok(Response::from_parts(head, body)), completion))
+    }
+
+    fn drop_work(self: Pin<&mut Self>) {
+        self.project().work.set(HandlerWork::Ended);
+    }
+
+    fn keeps_panics(&self) -> bool {
+        self.exchange.policy.run.keeps_panics()
+    }
+
+    fn completion_of_panic(self: Pin<&mut Self>, state: &RunState) -> Completion {
+        let context = context(state, self.token.as_deref(), self.head.as_deref());
+        let action = self.exchange.unless_broken(self.exchange.action_of_failure(context), self.broken.as_ref(), state);
+        self.exchange.completion(action, context.token)
+    }
+
+    fn remembers_rolled_back(&self, _: u32) -> Option<Duration> {
+        None
+    }
+
+    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<Self::Value>) -> Self::Output {
+        let this = self.project();
+        let exchange = &*this.exchange;
+        let context = context(state, this.token.as_deref(), this.head.as_deref());
+        match outcome {
+            Outcome::Completed { value: Ok(mut response), recorded } => {
+                if let Some(of_record) = this.of_record.take().filter(|_| recorded) {
+                    exchange.tell(&mut response, *of_record);
+                }
+                Ok(response)
+            }
+            Outcome::Completed { value: Err(error), recorded: true | false } => Err(error),
+            // Never its own answer: that of the other run is the one that retries receive.
+            Outcome::Overtaken(Standing::Settled(payload)) => Ok(exchange.duplicate(context, payload)),
+            Outcome::Overtaken(Standing::Running(left)) => Ok(exchange.running(context, left)),
+            Outcome::RolledBack { attempt: _ } => {
+                Ok(exchange.refuse(context.head, Some(context.key), &Refusal::RolledBack))
+            }
+            Outcome::CommitUnknown => Ok(exchange.refuse(context.head, Some(context.key), &Refusal::CommitUnknown)),
+            Outcome::NotRun(why) => Ok(exchange.refuse(context.head, Some(context.key), &why.refusal())),
+        }
+    }
 }
 
-/// The request, of whose head nothing is left behind.
-pub(super) fn whole_request<B>(parts: &mut Parts, body: B) -> Request<B> {
-    let (nothing, ()) = Request::new(()).into_parts();
-    Request::from_parts(mem::replace(parts, nothing), body)
+fn context<'a>(
+    state: &'a RunState,
+    token: Option<&'a PresentedToken>,
+    head: Option<&'a request::Parts>,
+) -> RequestContext<'a> {
+    RequestContext { key: &state.key, claim: &state.claim, token, head }
+}
+
+impl Exchange {
+    /// Receives the handler's response: it is passed on as it comes, or its body is read.
+    fn received<F, B: Body<Data = Bytes>>(
+        &self,
+        context: RequestContext<'_>,
+        directives: HandlerDirectives,
+        issued: Option<&IssuedFlag>,
+        response: Response<B>,
+    ) -> Next<F, B> {
+        let (mut head, body) = response.into_parts();
+        if let Some(issued) = issued {
+            issued.mark(&mut head.headers);
+        }
+        self.remove_replay_header(&mut head.headers);
+        if self.passes_through(&head, &body, directives) {
+            let action = self.action_unheld(context, &head, false, directives);
+            return Next::Answered((head, ResponseBody::passed(body), action));
+        }
+        let time = self.policy.stream_after.filter(|_| is_of_unknown_length(&head, &body));
+        let patience = time.map_or(Patience::Endless, |time| Patience::Until(Box::pin(sleep(time))));
+        let exact = body.size_hint().exact().is_some();
+        let body = if exact { HeldBody::InPlace { body } } else { HeldBody::Boxed { body: Some(Box::pin(body)) } };
+        // A body that is longer than it says is the handler's own mistake, and cannot be passed on any more.
+        let limit = if exact { usize::MAX } else { self.policy.response_limit };
+        Next::Step(HandlerWork::Reading { head: Some(head), collector: Collector::new(limit, patience), body })
+    }
+
+    /// Decides about a response whose body was read to its end.
+    fn read_whole<F, B: Body>(
+        self: &Arc<Self>,
+        context: RequestContext<'_>,
+        directives: HandlerDirectives,
+        token: Option<&Arc<PresentedToken>>,
+        mut head: Parts,
+        whole: Collected,
+    ) -> Next<F, B> {
+        let action = self.action(&head, Some(&whole), directives, context);
+        let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
+        // If nothing began, nothing has failed: the token that came is good as it is.
+        let fails = matches!(action, RecordAction::Release(_)) && directives.retain.is_none();
+        if !(replaces && fails && token.is_some()) {
+            return Next::Answered((head, ResponseBody::whole(whole.data, whole.trailers), action));
+        }
+        let (exchange, token) = (self.clone(), token.cloned());
+        Next::Step(HandlerWork::Replacing {
+            replaced: Box::pin(async move {
+                let action = exchange.replace(&mut head, &whole, token.as_deref(), action).await;
+                (head, ResponseBody::whole(whole.data, whole.trailers), action)
+            }),
+        })
+    }
+
+    /// Decides about a response whose body was not read to its end. What was read is put in front of the rest, and the
+    /// client receives it as a stream.
+    fn read_in_part<B: Body<Data = Bytes>>(
+        &self,
+        context: RequestContext<'_>,
+        directives: HandlerDirectives,
+        head: Parts,
+        error: CollectError<B::Error>,
+        rest: Pin<&mut HeldBody<B>>,
+    ) -> Answered<B> {
+        match error {
+            CollectError::TooLong(Excess { read }) | CollectError::TooSlow(Excess { read }) => {
+                let action = self.action_unheld(context, &head, false, directives);
+                (head, rest.resumed(read), action)
+            }
+            CollectError::Stalled => unreachable!("an answer may stand still"),
+            CollectError::Broken(Excess { read }, error) => {
+                // What was done in a transaction can still be undone.
+                let action = if self.engine.transactions.is_some() {
+                    RecordAction::Release(None)
+                } else {
+                    self.action_unheld(context, &head, true, directives)
+                };
+                (head, ResponseBody::broken(read, error), action)
+            }
+        }
+    }
+
+    /// Returns what is recorded.
+    fn completion(&self, action: RecordAction, token: Option<&PresentedToken>) -> Completion {
+        match action {
+            RecordAction::Settle(payload, retention) => Completion::Settle(payload, retention),
+            RecordAction::Replace(payload, retention, _) => Completion::Settle(Some(payload), retention),
+            RecordAction::Release(answer) => {
+                Completion::Release(self.kept_for(self.policy.released_for(answer), token))
+            }
+            RecordAction::Undo => Completion::Undo(self.kept_for(self.policy.run.retention, token)),
+        }
+    }
+
+    /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
+    /// answer kept.
+    ///
+    /// Otherwise a handler that ignores the error of its body would have a success recorded for half a request.
+    fn unless_broken(&self, action: RecordAction, broken: Option<&BrokenFlag>, state: &RunState) -> RecordAction {
+        let is_broken = broken.is_some_and(BrokenFlag::is_set);
+        let fails = is_broken && !self.keeps_failures() && state.directives().retain.is_none();
+        if fails { RecordAction::Release(None) } else { action }
+    }
+
+    /// Returns whether a run is recorded that failed without an answer. What a transaction has done is rolled back with
+    /// its claim, whatever the policy keeps.
+    fn keeps_failures(&self) -> bool {
+        self.policy.run.keeps_panics() && self.engine.transactions.is_none()
+    }
+
+    /// Returns what becomes of the record if the handler gave no answer.
+    fn action_of_failure(&self, context: RequestContext<'_>) -> RecordAction {
+        if !self.keeps_failures() {
+            return RecordAction::Release(None);
+        }
+        let retention = self.kept_for(self.policy.run.retention, context.token);
+        RecordAction::Settle(Some(self.kept_refusal(context, &Refusal::HandlerFailed, retention)), retention)
+    }
+}
+
+impl<B: Body<Data = Bytes>> HeldBody<B> {
+    fn poll(
+        self: Pin<&mut Self>,
+        collector: &mut Collector,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Collected, CollectError<B::Error>>> {
+        match self.project() {
+            HeldBodyProjected::InPlace { body } => collector.poll(body, cx),
+            HeldBodyProjected::Boxed { body: Some(body) } => collector.poll(body.as_mut(), cx),
+            HeldBodyProjected::Boxed { body: None } => panic!("polled after it was ready"),
+        }
+    }
+
+    /// Returns a body whose beginning was read.
+    fn resumed(self: Pin<&mut Self>, read: Bytes) -> ResponseBody<B> {
+        match self.project() {
+            HeldBodyProjected::Boxed { body } => match body.take() {
+                Some(rest) => ResponseBody::resumed(read, rest),
+                None => ResponseBody::whole(read, None),
+            },
+            // It has no limit, so it is never read in part.
+            HeldBodyProjected::InPlace { .. } => ResponseBody::whole(read, None),
+        }
+    }
 }

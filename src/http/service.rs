@@ -1,8 +1,8 @@
 //! The Tower service: it decides which way a request takes, without polling anything.
 //!
-//! There are four ways. *Pass*: the layer does not protect the request, and its future is that of the inner service
-//! with nothing boxed. *Ready*: the head alone shows that the request is refused. *Verify and pass*: a request that is
-//! not protected but has to be verified. *Keyed*: everything else, one boxed `async fn` (`run`) in an `engine::Task`.
+//! There are four ways. *Pass*: the layer does not protect the request, and its future is that of the inner service.
+//! *Ready*: the head alone shows that the request is refused. *Receive*: the request has a key, or will have one once its
+//! body is there. *Task*: something else has to be awaited first, such as a check by the application.
 //!
 //! `poll_ready` delegates to the inner service. `call` uses the instance that was polled ready (`take_ready`) and
 //! leaves a clone in its place, as the documentation of `tower::Service` demands.
@@ -21,10 +21,10 @@ use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Exchange, ResponseFuture};
+use super::{Exchange, ResponseFuture, future::Receiving};
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
-    engine::{Task, Work},
+    engine::{Begun, Task},
 };
 
 /// A service that makes operations safe to repeat. Created by [`IdempotencyLayer`](crate::IdempotencyLayer) and
@@ -70,7 +70,7 @@ impl<S> Idempotency<S> {
     }
 
     /// Lets a request through that is not protected, once it is verified.
-    fn pass_verified<B, R>(&mut self, parts: Parts, body: B) -> ResponseFuture<S::Future, R, S::Error>
+    fn pass_verified<B, R>(&mut self, parts: Parts, body: B) -> ResponseFuture<S, B, R>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone + Send + 'static,
         S::Future: Send,
@@ -80,11 +80,11 @@ impl<S> Idempotency<S> {
         R: Body<Data = Bytes> + Send + 'static,
     {
         let pass = self.exchange.clone().pass_verified(self.take_ready(), parts, body);
-        ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), pass))
+        ResponseFuture::task(Task::begin(async move { Begun::Ended(pass.await) }))
     }
 
     /// Lets a request through that is not protected.
-    fn pass<B, R>(&mut self, request: Request<B>) -> ResponseFuture<S::Future, R, S::Error>
+    fn pass<B, R>(&mut self, request: Request<B>) -> ResponseFuture<S, B, R>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
         R: Body,
@@ -111,7 +111,7 @@ where
 {
     type Response = Response<ResponseBody<R>>;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future, R, S::Error>;
+    type Future = ResponseFuture<S, B, R>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
@@ -133,21 +133,23 @@ where
             Ok(None) if self.exchange.verify.is_none() => self.pass(Request::from_parts(parts, body)),
             Ok(None) => self.pass_verified(parts, body),
             Err(refusal) => {
-                let response = self.exchange.refuse(&parts, None, &refusal);
+                let response = self.exchange.refuse(Some(&parts), None, &refusal);
                 if body.is_end_stream() || Exchange::expects_continue(&parts.headers) {
                     return ResponseFuture::ready(response);
                 }
                 let drain = async move {
                     Exchange::drain(body).await;
-                    Ok(response)
+                    Begun::Ended(Ok(response))
                 };
-                ResponseFuture::task(Task::new(self.exchange.engine.clone(), Arc::new(Work::new()), drain))
+                ResponseFuture::task(Task::begin(drain))
             }
             Ok(Some(subject)) => {
-                let inner = self.take_ready();
-                let work = Arc::new(Work::new());
-                let run = self.exchange.clone().run(work.clone(), inner, parts, body, subject);
-                ResponseFuture::task(Task::new(self.exchange.engine.clone(), work, run))
+                let service = self.take_ready();
+                let exchange = self.exchange.clone();
+                if exchange.receives_in_place(&parts, &subject) {
+                    return ResponseFuture::receive(Receiving { exchange, service, parts, subject }, body);
+                }
+                ResponseFuture::task(Task::begin(exchange.receive_and_begin(service, parts, body, subject)))
             }
         }
     }

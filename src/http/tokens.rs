@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
 use http_body::Body;
 
-use super::{ClaimRequest, Exchange, Scoping};
+use super::{Exchange, KeyedRequest, RequestContext, Scoping};
 use crate::{
     body::ResponseBody,
     token::{IssuedFlag, IssuerContext, PresentedToken, TokenIssuer, TokenRule},
@@ -43,7 +43,7 @@ impl Exchange {
     }
 
     /// Returns whether the token of a request was valid when it came, and has expired since.
-    pub(super) fn has_expired(&self, asked: &ClaimRequest) -> bool {
+    pub(super) fn has_expired(&self, asked: &KeyedRequest) -> bool {
         let rule = self.tokens.as_ref().zip(asked.token.as_deref());
         rule.is_some_and(|(rule, token)| rule.issuer.has_expired(token))
     }
@@ -52,9 +52,9 @@ impl Exchange {
     ///
     /// The new token is for the page that is shown next. The request is not sent again: the operation may have been
     /// done.
-    pub(super) async fn renew<B: Body>(&self, head: &Parts, asked: &ClaimRequest) -> Response<ResponseBody<B>> {
-        let mut response = self.refuse(head, Some(&asked.key), &Refusal::TokenInvalid);
-        if let (Some(rule), Some(token)) = (&self.tokens, asked.token.as_deref())
+    pub(super) async fn renew<B: Body>(&self, context: RequestContext<'_>) -> Response<ResponseBody<B>> {
+        let mut response = self.refuse(context.head, Some(context.key), &Refusal::TokenInvalid);
+        if let (Some(rule), Some(token)) = (&self.tokens, context.token)
             && let Some(fresh) = rule.fresh(token).await
         {
             response.headers_mut().insert(rule.header.clone(), fresh);

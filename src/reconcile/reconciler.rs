@@ -83,7 +83,7 @@ impl Reconciler {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Self {
             worker: Worker {
-                engine: Engine::new(store.clone()),
+                engine: Arc::new(Engine::new(store.clone())),
                 store,
                 application: Arc::new(move |abandoned| Box::pin(application(abandoned))),
                 policy: RunPolicy::new().into(),
@@ -168,14 +168,14 @@ impl Reconciler {
     #[track_caller]
     pub fn store_timeout(mut self, timeout: Duration) -> Self {
         let timeout = nonzero("store timeout", timeout);
-        self.worker.engine.store_timeout = timeout;
+        Arc::make_mut(&mut self.worker.engine).store_timeout = timeout;
         self
     }
 
     /// Derives [child keys](Abandoned::child_key) with the secrets of the layers whose records these are. Default:
     /// none.
     pub fn secret(mut self, secret: Secret) -> Self {
-        self.worker.engine.secret = Some(secret);
+        Arc::make_mut(&mut self.worker.engine).secret = Some(secret);
         self
     }
 

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::{Abandoned, Resolution, case::RecordResult};
 use crate::{
     RunPolicy,
-    engine::{CatchUnwind, Completion, Engine, Execution, ExecutionOutcome, NoOutcome, Work},
+    engine::{CatchUnwind, ClaimRequest, Completion, Engine, FnSettings, NotRun, Outcome, Standing},
     store::{Claim, Claimant, Entry, Finished, RecordKey, Release, Settlement, StoreAdmin, StoreFuture},
     value::{Resolved, RunSettings},
 };
@@ -30,7 +30,7 @@ type ResolutionFuture = Pin<Box<dyn Future<Output = Resolution> + Send>>;
 #[derive(Clone)]
 pub(super) struct Worker {
     pub(super) store: Arc<dyn StoreAdmin>,
-    pub(super) engine: Engine,
+    pub(super) engine: Arc<Engine>,
     pub(super) application: Arc<dyn Fn(Abandoned) -> ResolutionFuture + Send + Sync>,
     /// Of the claims of cases.
     pub(super) policy: Resolved<RunPolicy>,
@@ -53,26 +53,37 @@ impl Worker {
     ) -> RecordResult {
         let policy = RunSettings { retention: self.pause(&case), ..*self.policy };
         let claim = Claim::new(policy.lease, policy.horizon());
-        let execution = Execution { key: &case, claim: &claim, policy: &policy, counts: None };
-        let job = |_| async move {
+        let request = ClaimRequest::new(case.clone(), claim, policy.wait, Arc::as_ptr(&self.engine).addr());
+        let settings = FnSettings { policy, counts: None };
+        let work = |_| async move {
             let ended = working.await;
             let completion = match ended {
-                RecordResult::Left | RecordResult::Failed => Completion::Settle(None),
+                RecordResult::Left | RecordResult::Failed => Completion::Settle(None, policy.retention),
                 RecordResult::Settled | RecordResult::Released | RecordResult::Discarded | RecordResult::Skipped => {
                     Completion::Release(AFTERWARDS)
                 }
             };
             (ended, completion)
         };
-        match self.engine.execute(&Work::new(), execution, job).await {
-            ExecutionOutcome::Ran(ended) => {
+        match self.engine.execute(request, settings, work).await {
+            Outcome::Completed { value: ended, recorded: true | false } => {
                 if matches!(ended, RecordResult::Left | RecordResult::Failed) {
                     self.leave(case);
                 }
                 ended
             }
-            ExecutionOutcome::Settled(_) | ExecutionOutcome::NoOutcome(NoOutcome::Running(_)) => RecordResult::Skipped,
-            ExecutionOutcome::NoOutcome(_) => RecordResult::Failed,
+            Outcome::NotRun(NotRun::Settled(..) | NotRun::Running(_))
+            | Outcome::Overtaken(Standing::Settled(_) | Standing::Running(_)) => RecordResult::Skipped,
+            Outcome::RolledBack { .. }
+            | Outcome::CommitUnknown
+            | Outcome::NotRun(
+                NotRun::Mismatch(_)
+                | NotRun::Incompatible
+                | NotRun::OutcomeUnknown
+                | NotRun::NotIssued
+                | NotRun::TooManyTasks(_)
+                | NotRun::Unavailable { .. },
+            ) => RecordResult::Failed,
         }
     }
 

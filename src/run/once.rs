@@ -2,12 +2,9 @@ use std::{future::Future, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{
-    RunError, RunFuture,
-    work::{self, Rules},
-};
+use super::{RunError, RunFuture, work::Rules};
 use crate::{
-    engine::{Engine, Execution, Operation, Permanent, Task, Work},
+    engine::{Begun, ClaimRequest, Engine, FnSettings, Operation, Outcome, Permanent, Task},
     store::{Store, TransactionalStore},
     value::{Claim, Fingerprint, RecordKey, Refusal, Resolved, RunPolicy, is_blank},
 };
@@ -159,7 +156,7 @@ impl Once {
     where
         T: Serialize + DeserializeOwned + Send + 'static,
         E: Send + 'static,
-        F: Future<Output = Result<T, E>> + Send,
+        F: Future<Output = Result<T, E>> + Send + 'static,
     {
         let key = match self.scope.as_deref() {
             Some(scope) if is_blank(scope) => Err(Refusal::ScopeMissing),
@@ -172,24 +169,26 @@ impl Once {
             claim = claim.sealed_with(secret);
         }
         let (engine, policy) = (self.engine.clone(), *self.policy);
-        let rules = Rules {
+        let rules = Arc::new(Rules {
+            policy,
             permanent: self.permanent.clone(),
             // In a window the content is not compared, so the value may be that of something else.
             reject_duplicates: self.reject_duplicates.unwrap_or(policy.any_content),
             value_limit: self.value_limit,
-        };
-        let work = Arc::new(Work::new());
-        let working = work.clone();
-        let running = async move {
-            match key {
-                Ok(key) => {
-                    let execution = Execution { key: &key, claim: &claim, policy: &policy, counts: None };
-                    work::run(&engine, &working, execution, &rules, function).await
-                }
-                Err(refusal) => Err(RunError::Refused(refusal)),
+        });
+        let key = match key {
+            Ok(key) => key,
+            Err(refusal) => {
+                return RunFuture::new(Task::begin(async { Begun::Ended(Err(RunError::Refused(refusal))) }));
             }
         };
-        RunFuture::new(Task::new(self.engine.clone(), work, running))
+        // The address of its engine identifies a runner.
+        let request = ClaimRequest::new(key, claim, policy.wait, Arc::as_ptr(&engine).addr());
+        let settings = FnSettings { policy, counts: None };
+        let (running, reporting) = (rules.clone(), engine.clone());
+        let work = move |state| running.run(state, function);
+        let map = move |key: &RecordKey, outcome: Outcome<_>| rules.value(&reporting, key, outcome);
+        RunFuture::new(Task::execute(engine, request, settings, work, map))
     }
 
     pub(super) fn apply(mut self, policy: RunPolicy) -> Self {

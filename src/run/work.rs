@@ -5,68 +5,86 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::RunError;
 use crate::{
-    engine::{Completion, Engine, Execution, ExecutionOutcome, Operation, Permanent, Work},
-    value::{Event, Payload, Refusal, RunSettings, is_failure, json_of},
+    engine::{Completion, Engine, NotRun, Operation, Outcome, Permanent, RunState, Standing, retention},
+    value::{Event, Payload, RecordKey, Refusal, RunSettings, is_failure, json_of},
 };
 
-/// What is a function's own: the rest is in the policy.
+/// The rules of a function.
 pub(super) struct Rules {
+    pub(super) policy: RunSettings,
     pub(super) permanent: Permanent,
     pub(super) reject_duplicates: bool,
     /// How long the JSON of a kept value may be.
     pub(super) value_limit: usize,
 }
 
-pub(super) async fn run<T, E, F>(
-    engine: &Engine,
-    work: &Arc<Work>,
-    execution: Execution<'_>,
-    rules: &Rules,
-    function: impl FnOnce(Operation) -> F,
-) -> Result<T, RunError<E>>
-where
-    T: Serialize + DeserializeOwned,
-    E: 'static,
-    F: Future<Output = Result<T, E>>,
-{
-    let (key, policy) = (execution.key, execution.policy);
-    let job = |started| async move {
-        let outcome = function(Operation::new(work.clone(), key.clone(), started, policy.retention)).await;
-        let completion = completion(policy, work, rules, &outcome);
+impl Rules {
+    /// Runs a function that was claimed.
+    pub(super) async fn run<T, E, F>(
+        self: Arc<Self>,
+        state: Arc<RunState>,
+        function: impl FnOnce(Operation) -> F,
+    ) -> (Result<T, E>, Completion)
+    where
+        T: Serialize,
+        E: 'static,
+        F: Future<Output = Result<T, E>>,
+    {
+        let outcome = function(Operation::new(state.clone(), self.policy.retention)).await;
+        let completion = self.completion(&state, &outcome);
         (outcome, completion)
-    };
-    let refusal = match engine.execute(work, execution, job).await {
-        ExecutionOutcome::Ran(outcome) => return outcome.map_err(RunError::Failed),
-        ExecutionOutcome::NoOutcome(why) => why.refusal(),
-        // Whatever the policy is, a duplicate of a failure must not receive a success.
-        ExecutionOutcome::Settled(payload) if is_failure(payload.as_ref()) => Refusal::HandlerFailed,
-        ExecutionOutcome::Settled(_) if rules.reject_duplicates => Refusal::DuplicateRequest,
-        ExecutionOutcome::Settled(payload) => match value(payload.as_ref()) {
-            Ok(value) => {
-                engine.report(&Event::Replayed { key });
-                return Ok(value);
-            }
-            Err(refusal) => refusal,
-        },
-    };
-    engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
-    Err(RunError::Refused(refusal))
-}
-
-fn completion<T: Serialize, E: 'static>(
-    policy: &RunSettings,
-    work: &Work,
-    rules: &Rules,
-    outcome: &Result<T, E>,
-) -> Completion {
-    let is_final = outcome.as_ref().map_or_else(|error| rules.permanent.is(error), |_| true);
-    if !policy.keeps_outcome(work.wishes(), is_final) {
-        return Completion::Release(policy.retention);
     }
-    let Ok(value) = outcome else { return Completion::Fail };
-    let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
-    let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= rules.value_limit);
-    Completion::Settle(payload.filter(fits))
+
+    /// Returns what the caller receives.
+    pub(super) fn value<T: DeserializeOwned, E>(
+        &self,
+        engine: &Engine,
+        key: &RecordKey,
+        outcome: Outcome<Result<T, E>>,
+    ) -> Result<T, RunError<E>> {
+        let refusal = match outcome {
+            Outcome::Completed { value, recorded: true | false } => return value.map_err(RunError::Failed),
+            Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
+                match self.kept(payload.as_ref()) {
+                    Ok(value) => {
+                        engine.report(&Event::Replayed { key });
+                        return Ok(value);
+                    }
+                    Err(refusal) => refusal,
+                }
+            }
+            Outcome::Overtaken(Standing::Running(left)) => Refusal::RequestInProgress { left },
+            Outcome::RolledBack { attempt: _ } => Refusal::RolledBack,
+            Outcome::CommitUnknown => Refusal::CommitUnknown,
+            Outcome::NotRun(why) => why.refusal(),
+        };
+        engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
+        Err(RunError::Refused(refusal))
+    }
+
+    /// Returns the value for a duplicate, or why it receives none.
+    fn kept<T: DeserializeOwned>(&self, payload: Option<&Bytes>) -> Result<T, Refusal> {
+        // Whatever the policy is, a duplicate of a failure must not receive a success.
+        if is_failure(payload) {
+            return Err(Refusal::HandlerFailed);
+        }
+        if self.reject_duplicates {
+            return Err(Refusal::DuplicateRequest);
+        }
+        value(payload)
+    }
+
+    fn completion<T: Serialize, E: 'static>(&self, state: &RunState, outcome: &Result<T, E>) -> Completion {
+        let is_final = outcome.as_ref().map_or_else(|error| self.permanent.is(error), |_| true);
+        if !self.policy.keeps_outcome(state.directives(), is_final) {
+            return Completion::Release(self.policy.retention);
+        }
+        let retention = retention(state, &self.policy);
+        let Ok(value) = outcome else { return Completion::Fail(retention) };
+        let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
+        let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= self.value_limit);
+        Completion::Settle(payload.filter(fits), retention)
+    }
 }
 
 /// Returns the kept value, or the refusal that its duplicate receives instead.

@@ -32,6 +32,16 @@ impl<'a, T> StoreFuture<'a, T> {
     }
 }
 
+impl<T> StoreFuture<'_, T> {
+    /// Returns the answer if it is there; `None` if it has to be awaited.
+    pub fn into_ready(self) -> Option<Result<T, StoreError>> {
+        match self.0 {
+            Inner::Ready(answer) => answer,
+            Inner::Boxed(_) => None,
+        }
+    }
+}
+
 impl<T: Unpin> Future for StoreFuture<'_, T> {
     type Output = Result<T, StoreError>;
 

@@ -85,6 +85,15 @@ pub use self::{
             or a `Box<dyn Store>`"
 )]
 pub trait Store: Send + Sync + 'static {
+    /// Returns whether every method but [`changed`](Self::changed) takes effect when it is called and returns a
+    /// [`StoreFuture::ready`].
+    ///
+    /// The layers call such a store without a future: they decide about a duplicate before anything is allocated for
+    /// it, and end a run in the same poll in which its handler ends. A store that says so and returns a future that is
+    /// not ready is asked once more, with the same claimant, and that future is awaited. A store that does any I/O, or
+    /// may block its thread, returns `false`. The answer must not change.
+    fn is_immediate(&self) -> bool;
+
     /// Inserts an issued record under `key`, unless a record is there.
     ///
     /// The record lives for [`Issue::lifetime`]. A claim does not prolong that, and a release restores its first

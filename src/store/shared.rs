@@ -9,7 +9,7 @@ use super::{
 };
 
 impl<S: Store + ?Sized> Store for Arc<S> {
-    forward_store!([as_ref()] issue, claim, renew, settle, release, changed);
+    forward_store!([as_ref()] is_immediate, issue, claim, renew, settle, release, changed);
 }
 
 impl<S: StoreAdmin + ?Sized> StoreAdmin for Arc<S> {
@@ -17,7 +17,7 @@ impl<S: StoreAdmin + ?Sized> StoreAdmin for Arc<S> {
 }
 
 impl<S: Store + ?Sized> Store for Box<S> {
-    forward_store!([as_ref()] issue, claim, renew, settle, release, changed);
+    forward_store!([as_ref()] is_immediate, issue, claim, renew, settle, release, changed);
 }
 
 impl<S: StoreAdmin + ?Sized> StoreAdmin for Box<S> {

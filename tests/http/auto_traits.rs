@@ -30,8 +30,8 @@ where
 }
 
 type Inner<B> = BoxCloneSyncService<Request<RequestBody<B>>, Response<Full<Bytes>>, Infallible>;
-/// Neither `Sync` nor `Unpin`, as bodies and futures of applications are.
-type Odd = (std::cell::Cell<u8>, std::marker::PhantomPinned);
+/// Not `Sync`, as bodies of applications are.
+type OddBody = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
 
 #[test]
 fn public_types_can_be_sent_and_shared() {
@@ -52,12 +52,13 @@ fn public_types_can_be_sent_and_shared() {
     stores::<Arc<MemoryStore>>();
     stores::<Arc<dyn StoreAdmin>>();
     shared::<(RequestBody<Steps>, ResponseBody<Full<Bytes>>)>();
-    sent::<RequestBody<http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>>>();
-    sent::<ResponseBody<http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>>>();
+    sent::<RequestBody<OddBody>>();
+    sent::<ResponseBody<OddBody>>();
     services::<Idempotency<Inner<Full<Bytes>>>, _>();
     services::<Idempotency<Inner<Steps>>, _>();
-    sent::<ResponseFuture<Odd, Full<Bytes>, Infallible>>();
-    unpinned::<ResponseFuture<std::future::Ready<()>, Full<Bytes>, Infallible>>();
+    sent::<ResponseFuture<Inner<Steps>, Steps, Full<Bytes>>>();
+    sent::<ResponseFuture<Inner<OddBody>, OddBody, OddBody>>();
+    unpinned::<ResponseFuture<Inner<Full<Bytes>>, Full<Bytes>, Full<Bytes>>>();
 }
 
 #[cfg(feature = "testing")]

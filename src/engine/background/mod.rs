@@ -22,7 +22,7 @@ use std::{
 
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
-use self::party::Bucket;
+pub(super) use self::party::Bucket;
 pub(crate) use self::party::Party;
 use crate::value::{RecordKey, Refusal, nonzero};
 

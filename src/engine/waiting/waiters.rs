@@ -21,7 +21,7 @@ use tokio::{
 
 use super::BodyPermit;
 use crate::{
-    engine::Engine,
+    engine::{Engine, timer::later},
     store::TransactionalStore,
     value::{Backoff, Claimant, Event, RecordKey, StoreVerb},
 };
@@ -64,12 +64,6 @@ pub(crate) struct Waiter<'a> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the moment that is `time` from now. A time without an end ends in thirty years.
-fn later(time: Duration) -> Instant {
-    let now = Instant::now();
-    now.checked_add(time).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 24 * 60 * 60))
 }
 
 impl Waiters {

@@ -11,6 +11,7 @@
 pub(super) mod codec;
 mod headers;
 mod payload;
-pub(super) mod recorded;
+mod recorded;
 
 pub(crate) use self::headers::HeaderPolicy;
+pub(super) use self::recorded::OfRecord;

@@ -38,7 +38,7 @@ mod tests {
     fn an_answer_is_packed_as_a_layer_packs_it() {
         let response = Response::builder().status(201).header(LOCATION, "/orders/7").header(SET_COOKIE, "s=1");
         let payload = Payload::response(&response.body(Bytes::from_static(b"order 7")).unwrap());
-        let kept = codec::decode(&payload.into_bytes().unwrap()).unwrap();
+        let kept = codec::decode(payload.into_bytes().unwrap()).unwrap();
         assert_eq!((kept.status, &kept.body[..]), (StatusCode::CREATED, &b"order 7"[..]));
         assert_eq!(kept.headers[LOCATION], "/orders/7");
         assert!(!kept.headers.contains_key(SET_COOKIE));
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn no_other_payload_is_an_answer() {
         for payload in [Payload::done(), Payload::failed()] {
-            assert!(codec::decode(&payload.into_bytes().unwrap()).is_none());
+            assert!(codec::decode(payload.into_bytes().unwrap()).is_none());
         }
     }
 }

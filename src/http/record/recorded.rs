@@ -23,10 +23,12 @@ pub(crate) struct OfRecord {
 }
 
 impl Exchange {
-    /// Collects what the answer gets if the record is settled as `action` says.
-    pub(crate) fn of_record(&self, action: &RecordAction) -> OfRecord {
+    /// Collects what the answer gets if the record is settled as `action` says; `None` if that is nothing.
+    pub(crate) fn of_record(&self, action: &RecordAction) -> Option<Box<OfRecord>> {
         let successor = if let RecordAction::Replace(.., successor) = action { Some(successor.clone()) } else { None };
-        OfRecord { successor, times: self.times_of(action), settled: matches!(action, RecordAction::Settle(..)) }
+        let (times, settled) = (self.times_of(action), matches!(action, RecordAction::Settle(..)));
+        let any = successor.is_some() || times.is_some() || (settled && self.sdk_hints);
+        any.then(|| Box::new(OfRecord { successor, times, settled }))
     }
 
     /// Returns the times that are in the record, if the layer sends them.

@@ -16,33 +16,26 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, header::EXPECT, request::Parts};
+use http::{HeaderMap, HeaderValue, Request, Response, header::EXPECT, request::Parts};
 use http_body::Body;
 
 use super::times::left_until;
 use crate::{
-    body::{BoxError, ResponseBody, drain},
-    http::{ClaimRequest, Exchange, RefusedRequest, Scoping, record::codec},
+    body::ResponseBody,
+    http::{Exchange, RefusedRequest, RequestContext, Scoping, record::codec},
     problem::{self, Problem},
-    value::{
-        Duplicate, Event, KeptAnswer, OnDuplicate, Record, RecordKey, Refusal, Reply, State, WhileRunning, is_failure,
-    },
+    value::{Duplicate, Event, KeptAnswer, OnDuplicate, RecordKey, Refusal, Reply, WhileRunning, is_failure},
 };
-
-/// How much of a refused body is read, so that a client that sends first and reads then gets to its answer.
-const DRAIN_BYTES: usize = 8 * 1024 * 1024;
-/// How long the rest of a refused body is read.
-const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 impl Exchange {
     /// Returns the response for a refusal, and reports it.
     pub(crate) fn refuse<B: Body>(
         &self,
-        head: &Parts,
+        head: Option<&Parts>,
         key: Option<&RecordKey>,
         refusal: &Refusal,
     ) -> Response<ResponseBody<B>> {
-        self.refusal(Some(head), key, refusal).map(|body| ResponseBody::whole(body, None))
+        self.refusal(head, key, refusal).map(|body| ResponseBody::whole(body, None))
     }
 
     /// Returns the response for a refusal with its body in memory, and reports it.
@@ -85,45 +78,50 @@ impl Exchange {
     }
 
     /// Returns the response to a duplicate while the first request runs: 409, or the application's own.
-    pub(crate) fn running<R: Body>(&self, head: &Parts, key: &RecordKey, left: Duration) -> Response<ResponseBody<R>> {
+    pub(crate) fn running<R: Body>(&self, context: RequestContext<'_>, left: Duration) -> Response<ResponseBody<R>> {
         let refusal = Refusal::RequestInProgress { left };
         match &self.policy.while_running {
             WhileRunning::Respond(reply) | WhileRunning::WaitThenRespond(_, reply) => {
-                self.respond(&Duplicate { key, head, kept: None }, reply, Some(&refusal))
+                self.respond(context, None, reply, Some(&refusal))
             }
-            WhileRunning::Refuse | WhileRunning::Wait(_) => self.refuse(head, Some(key), &refusal),
+            WhileRunning::Refuse | WhileRunning::Wait(_) => self.refuse(context.head, Some(context.key), &refusal),
         }
     }
 
     /// Returns the response to a duplicate of a settled record, by the policy. `payload` is `None` for a tombstone.
     pub(crate) fn duplicate<R: Body>(
         &self,
-        head: &Parts,
-        asked: &ClaimRequest,
-        payload: Option<&Bytes>,
+        context: RequestContext<'_>,
+        payload: Option<Bytes>,
     ) -> Response<ResponseBody<R>> {
-        let ClaimRequest { key, token, .. } = asked;
-        if let Some(failed) = self.replaced(payload, token.as_deref()) {
+        let RequestContext { key, token, head, .. } = context;
+        if let Some(failed) = self.replaced(payload.as_ref(), token) {
             return self.replay(key, failed);
         }
+        let unanswered = without_answer(payload.as_ref());
         match &self.policy.on_duplicate {
             OnDuplicate::Replay | OnDuplicate::PassThrough => match payload.and_then(codec::decode) {
                 Some(kept) => self.replay(key, kept),
-                None => self.refuse(head, Some(key), &without_answer(payload)),
+                None => self.refuse(head, Some(key), &unanswered),
             },
             OnDuplicate::Reject if self.tokens.is_some() => self.refuse(head, Some(key), &Refusal::TokenUsed),
             OnDuplicate::Reject => self.reject(head, key, payload),
             OnDuplicate::Respond(reply) => match payload.map(codec::decode) {
                 Some(Some(failed)) if failed.has_failed() => self.replay(key, failed),
                 // What cannot be read need not say that all is well.
-                Some(None) => self.refuse(head, Some(key), &without_answer(payload)),
-                kept => self.respond(&Duplicate { key, head, kept: kept.flatten().as_ref() }, reply, None),
+                Some(None) => self.refuse(head, Some(key), &unanswered),
+                kept => self.respond(context, kept.flatten().as_ref(), reply, None),
             },
         }
     }
 
     /// If the content is the key, the retention is a window, and the same content is welcome again after it.
-    fn reject<R: Body>(&self, head: &Parts, key: &RecordKey, payload: Option<&Bytes>) -> Response<ResponseBody<R>> {
+    fn reject<R: Body>(
+        &self,
+        head: Option<&Parts>,
+        key: &RecordKey,
+        payload: Option<Bytes>,
+    ) -> Response<ResponseBody<R>> {
         let mut response = self.refuse(head, Some(key), &Refusal::DuplicateRequest);
         if self.is_content() || self.policy.run.any_content {
             let expires = payload.and_then(codec::decode).and_then(|kept| kept.expires);
@@ -132,32 +130,21 @@ impl Exchange {
         response
     }
 
-    /// The claim was lost by the time the handler ended: its client gets what the record says.
-    ///
-    /// It never receives its own answer: the other run's is the one that retries receive.
-    pub(crate) fn late<R: Body>(
-        &self,
-        head: &Parts,
-        asked: &ClaimRequest,
-        record: Option<Box<Record>>,
-    ) -> Response<ResponseBody<R>> {
-        let ClaimRequest { key, claim, .. } = asked;
-        match record.filter(|record| record.is_of(claim)) {
-            Some(record) if record.state == State::Settled => self.duplicate(head, asked, record.payload.as_ref()),
-            Some(record) => self.running(head, key, record.lease_left),
-            None => self.running(head, key, Duration::ZERO),
-        }
-    }
-
     /// Gives an answer of the application's own, which says when to come again where `refusal` is one that passes.
     fn respond<B: Body>(
         &self,
-        duplicate: &Duplicate<'_>,
+        RequestContext { key, head, .. }: RequestContext<'_>,
+        kept: Option<&KeptAnswer>,
         reply: &Reply,
         refusal: Option<&Refusal>,
     ) -> Response<ResponseBody<B>> {
-        self.engine.report(&Event::Responded { key: duplicate.key });
-        let mut response = reply.to(duplicate);
+        self.engine.report(&Event::Responded { key });
+        let none = head.is_none().then(|| Request::new(()).into_parts().0);
+        // A copy of the head exists if the layer has a reply (`looks_back`).
+        let mut response = match head.or(none.as_ref()) {
+            Some(head) => reply.to(&Duplicate { key, head, kept }),
+            None => Response::new(Bytes::new()),
+        };
         if let Some(refusal) = refusal {
             problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
         }
@@ -200,19 +187,6 @@ impl Exchange {
     /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
     pub(crate) fn expects_continue(headers: &HeaderMap) -> bool {
         headers.contains_key(EXPECT)
-    }
-
-    /// Reads what the client still sends, within bounds.
-    ///
-    /// A server that closes a connection with unread bytes resets it, and the client may lose the response that it has
-    /// not read yet.
-    pub(crate) async fn drain<B>(body: B)
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BoxError>,
-    {
-        // Whether it ended in time makes no difference to the answer.
-        let _ = tokio::time::timeout(DRAIN_TIME, drain(body, DRAIN_BYTES)).await;
     }
 }
 

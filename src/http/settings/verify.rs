@@ -4,16 +4,15 @@
 //! an identifier nor learns whether it was used. A layer that is disabled still verifies; what `exceptions` leave out
 //! is not verified.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin};
 
 use bytes::Bytes;
-use http::{Request, Response, request::Parts};
+use http::{Response, request::Parts};
 use http_body::Body;
-use tower_service::Service;
 
 use crate::{
-    body::{BoxError, RequestBody, ResponseBody},
-    http::{Exchange, run::pass},
+    body::ResponseBody,
+    http::Exchange,
     value::{Event, Refusal},
 };
 
@@ -48,39 +47,11 @@ impl Exchange {
     /// Returns the response to a request that does not reach its claim, and reports it.
     pub(crate) fn stopped<B: Body>(&self, parts: &Parts, stop: Stop) -> Response<ResponseBody<B>> {
         match stop {
-            Stop::Refused(refusal) => self.refuse(parts, None, &refusal),
+            Stop::Refused(refusal) => self.refuse(Some(parts), None, &refusal),
             Stop::Unverified(response) => {
                 self.engine.report(&Event::Unverified { status: response.status() });
                 response.map(|body| ResponseBody::whole(body, None))
             }
         }
-    }
-
-    /// Lets a request without a key through, once it is verified.
-    pub(crate) async fn pass_verified<S, B, R>(
-        self: Arc<Self>,
-        mut inner: S,
-        mut parts: Parts,
-        body: B,
-    ) -> Result<Response<ResponseBody<R>>, S::Error>
-    where
-        S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-        B: Body<Data = Bytes>,
-        B::Error: Into<BoxError>,
-        R: Body,
-    {
-        let whole = match self.read(&parts, body).await {
-            Ok(whole) => whole,
-            Err(refusal) => return Ok(self.refuse(&parts, None, &refusal)),
-        };
-        if let Err(stop) = self.verified(&parts, &whole.data).await {
-            return Ok(self.stopped(&parts, stop));
-        }
-        let issued = self.insert_issuer(&mut parts, None);
-        let mut answer = pass(&mut inner, &mut parts, RequestBody::whole(whole)).await?;
-        if let Some(issued) = issued {
-            issued.mark(answer.headers_mut());
-        }
-        Ok(answer)
     }
 }

@@ -11,6 +11,10 @@ use crate::{
 };
 
 impl<D: SqlDatabase> Store for SqlStore<D> {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         StoreFuture::new(self.issue_record(key, issue))
     }

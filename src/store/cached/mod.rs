@@ -146,6 +146,10 @@ impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for CachedStore<F, S> {
 }
 
 impl<F: StoreAdmin, S: StoreAdmin> Store for CachedStore<F, S> {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     forward_store!([inner] issue, renew, settle, release, changed);
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {

@@ -204,6 +204,10 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         let hashed = self.hashed(key);
         StoreFuture::ready(

@@ -215,6 +215,10 @@ impl fmt::Debug for RedisStore {
 }
 
 impl Store for RedisStore {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         StoreFuture::new(self.issue_record(key, issue))
     }

@@ -11,6 +11,11 @@ macro_rules! forward_store {
 }
 
 macro_rules! forward_method {
+    ([$($to:tt)+] is_immediate) => {
+        fn is_immediate(&self) -> bool {
+            self.$($to)+.is_immediate()
+        }
+    };
     ([$($to:tt)+] issue) => {
         fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
             self.$($to)+.issue(key, issue)

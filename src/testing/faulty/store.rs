@@ -131,6 +131,10 @@ impl<S> FaultyStore<S> {
 }
 
 impl<S: Store> Store for FaultyStore<S> {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.inject(StoreVerb::Issue, || self.inner.issue(key, issue))
     }

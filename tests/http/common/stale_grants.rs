@@ -195,6 +195,10 @@ pub(crate) async fn a_stale_grant_runs_nothing<M, S, F>(
 }
 
 impl<S: Store> Store for StandsStill<S> {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.store.issue(key, issue)
     }

@@ -36,6 +36,10 @@ macro_rules! verbs {
 }
 
 impl Store for Wire {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     verbs! {
         issue(Issue) -> Issued;
         claim(Claim) -> Claimed;

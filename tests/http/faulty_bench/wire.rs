@@ -29,6 +29,10 @@ impl<S> Wire<S> {
 }
 
 impl<S: Store + Clone> Store for Wire<S> {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.store.issue(key, issue)
     }

@@ -55,6 +55,10 @@ impl FlakyStore {
 }
 
 impl Store for FlakyStore {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.through(|| self.inner.issue(key, issue))
     }

@@ -61,6 +61,10 @@ impl Stalling {
 }
 
 impl Store for Stalling {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.inner.issue(key, issue)
     }

@@ -96,6 +96,10 @@ impl Model {
 }
 
 impl Store for Model {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         self.at(key, |slot| slot.issue(issue))
     }

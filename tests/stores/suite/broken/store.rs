@@ -13,6 +13,10 @@ use tower_idempotency::store::{
 use super::{Broken, Bug, FOR_EVER, at_once};
 
 impl Store for Broken {
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn issue<'a>(&'a self, key: &'a RecordKey, issue: &'a Issue) -> StoreFuture<'a, Issued> {
         let (key, mut issue) = (self.key(key), issue.clone());
         match self.bug {

@@ -1,8 +1,8 @@
-//! Steps 2 and 5 of a request: who asks for which operation, and the claim for it.
+//! Step 2 of a request: who asks for which operation, as far as the head says so.
 //!
-//! The identity is found in two halves, since a body is read only if it is needed. `subject` looks at the head and
-//! returns what it has: a complete name (`IdentityState::Known`), or the parts that are missing (`IdentityState::NeedsBody`: the key, the
-//! scope, or both are in the body or in an extractor). `claim` completes it once the body is there.
+//! A body is read only if it is needed. `subject` looks at the head and returns what it has: a complete name
+//! (`IdentityState::Known`), or the parts that are missing (`IdentityState::NeedsBody`: the key, the scope, or both are
+//! in the body or in an extractor). `name` completes it once the body is there.
 //!
 //! The scope comes first, then the key, then the caller: credentials are digested only if no scope says whose key it
 //! is.
@@ -22,36 +22,26 @@ use std::{borrow::Cow, time::Duration};
 use bytes::Bytes;
 use http::{Method, request::Parts};
 
-use super::{Exchange, Scoping, respond::Advice};
+use super::{Exchange, Scoping};
 use crate::{
-    engine::Party,
-    extract::{Credentials, Seen, fingerprint, key::KeyExtractor, route},
+    extract::{Credentials, Seen, key::KeyExtractor, route},
     token::PresentedToken,
-    value::{Caller, Claim, Fingerprint, KeyError, OnDuplicate, RecordKey, Refusal, hex},
+    value::{Caller, KeyError, OnDuplicate, RecordKey, Refusal},
 };
 
 /// Whose operation it is, and which, as far as the head says so.
 pub(crate) struct PartialIdentity {
-    caller: Caller,
+    pub(super) caller: Caller,
     /// Which credentials the head has, for the warnings about callers that cannot be distinguished.
-    seen: Seen,
-    name: IdentityState,
-}
-
-/// An operation, and the claim for it.
-pub(crate) struct ClaimRequest {
-    pub(super) key: RecordKey,
-    pub(super) claim: Claim,
-    /// The token that names the operation, if one does.
-    pub(super) token: Option<Box<PresentedToken>>,
-    pub(super) party: Party,
+    pub(super) seen: Seen,
+    pub(super) name: IdentityState,
 }
 
 /// The key of the operation, and the token if the layer requires one.
-type NamedOperation = (RecordKey, Option<Box<PresentedToken>>);
+pub(super) type NamedOperation = (RecordKey, Option<Box<PresentedToken>>);
 
 /// The name of the operation, as far as it is known before the body.
-enum IdentityState {
+pub(super) enum IdentityState {
     /// The head has all of it.
     Known(NamedOperation),
     /// The body has the rest of it.
@@ -59,7 +49,7 @@ enum IdentityState {
 }
 
 /// The source of the scope.
-enum ScopeSource {
+pub(super) enum ScopeSource {
     /// The head has it, or the layer has no scope.
     Head(Option<String>),
     /// The body has it.
@@ -131,7 +121,7 @@ impl Exchange {
     }
 
     /// Who asks, if no scope says so. Tokens are bound to a principal instead.
-    fn caller(&self, parts: &Parts) -> (Caller, Seen) {
+    pub(super) fn caller(&self, parts: &Parts) -> (Caller, Seen) {
         match &self.scoping {
             Scoping::Credentials(credentials) => credentials.caller(&parts.headers),
             Scoping::Scope(_) if self.tokens.is_none() => Credentials::Usual.caller(&parts.headers),
@@ -163,83 +153,8 @@ impl Exchange {
         Ok(PartialIdentity { caller, seen, name })
     }
 
-    /// The operation, and the claim for it, once the body is there. `None` if it has no key and needs none.
-    ///
-    /// # Errors
-    ///
-    /// Returns a refusal if the key, the scope or the fingerprint cannot be taken from the body.
-    pub(super) fn claim(
-        &self,
-        parts: &Parts,
-        body: &Bytes,
-        PartialIdentity { mut caller, seen, name }: PartialIdentity,
-    ) -> Result<Option<Box<ClaimRequest>>, Refusal> {
-        let ((key, token), fingerprint) = match name {
-            IdentityState::Known(named) => (named, self.fingerprint_of(parts, body)?),
-            IdentityState::NeedsBody { scope, key } => {
-                let key = match (key, self.key_of_body()) {
-                    (None, Some(of_body)) => of_body.extract(parts, body).map_err(|error| self.invalid(error))?,
-                    (key, _) => key.map(Cow::Owned),
-                };
-                if key.is_none() && !self.is_content() {
-                    return self.missing();
-                }
-                let scope = match (scope, &self.scoping) {
-                    (ScopeSource::Body, Scoping::Scope(scope)) => {
-                        let scope = scope.extract(parts, body)?;
-                        if scope.is_none() {
-                            caller = self.caller(parts).0;
-                        }
-                        scope
-                    }
-                    (ScopeSource::Head(scope), _) => scope,
-                    _ => None,
-                };
-                let fingerprint = self.fingerprint_of(parts, body)?;
-                let key = key.unwrap_or_else(|| Cow::Owned(content(parts, body, fingerprint, caller)));
-                (self.named(parts, scope.as_deref(), &key)?, fingerprint)
-            }
-        };
-        if self.scoping.is_unsaid() {
-            self.advise(parts, &key, caller, seen);
-        }
-        let memory = self.memory(token.as_deref()).unwrap_or_default();
-        let mut claim = Claim::new(self.policy.run.lease, self.policy.run.horizon().max(memory));
-        claim.fingerprint = fingerprint;
-        claim.caller = caller;
-        claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.stored());
-        claim.at_most_once = self.policy.run.is_at_most_once();
-        if self.keep_request {
-            claim.note = body.clone();
-        }
-        if let Some(secret) = &self.engine.secret {
-            claim = claim.sealed_with(secret);
-        }
-        let counted_for = self.party(&key, caller, token.as_deref());
-        // It is moved several times, and its room would be part of every step.
-        Ok(Some(Box::new(ClaimRequest { key, claim, token, party: counted_for })))
-    }
-
-    /// Returns the fingerprint of the request. In a window by a field the key alone decides.
-    fn fingerprint_of(&self, parts: &Parts, body: &Bytes) -> Result<Fingerprint, Refusal> {
-        if self.policy.run.any_content && !self.is_content() {
-            return Ok(Fingerprint::OFF);
-        }
-        self.fingerprint.of(parts, body)
-    }
-
-    /// Warns of callers that cannot be distinguished.
-    fn advise(&self, parts: &Parts, key: &RecordKey, caller: Caller, seen: Seen) {
-        if caller == Caller::NONE {
-            let advice = if seen.has_gateway_token() { Advice::GatewayToken } else { Advice::NoCredential };
-            self.warned.warn(advice, key.route());
-        } else if seen.leaves_out_a_cookie(&parts.headers) {
-            self.warned.warn(Advice::CookieLeftOut, key.route());
-        }
-    }
-
     /// Returns the place in the body in which the key may be.
-    fn key_of_body(&self) -> Option<&KeyExtractor> {
+    pub(super) fn key_of_body(&self) -> Option<&KeyExtractor> {
         match &self.tokens {
             Some(rule) => Some(&rule.field),
             None => Some(&self.key).filter(|key| key.ends_in_content() || key.needs_body()),
@@ -254,7 +169,7 @@ impl Exchange {
     /// Returns the key of the operation, and the token that names it.
     ///
     /// For a token the name of the record is a digest of the token, so that a reader of the store cannot spend it.
-    fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<NamedOperation, Refusal> {
+    pub(super) fn named(&self, parts: &Parts, scope: Option<&str>, key: &str) -> Result<NamedOperation, Refusal> {
         if let Some(rule) = &self.tokens {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
         }
@@ -263,33 +178,18 @@ impl Exchange {
         Ok((named(&route, scope, key).map_err(Refusal::key_invalid)?, None))
     }
 
-    /// Returns the party whose bounds the request counts against.
-    ///
-    /// The order is that of what identifies a caller best: scope, principal of a token, credentials, and otherwise the
-    /// layer.
-    fn party(&self, key: &RecordKey, caller: Caller, token: Option<&PresentedToken>) -> Party {
-        if key.scope().is_some() {
-            return Party::Scope;
-        }
-        match token.and_then(|token| token.binding.principal.clone()) {
-            Some(principal) => Party::Principal(principal),
-            None if caller != Caller::NONE => Party::Caller(caller),
-            None => Party::Layer(std::ptr::from_ref(self).addr()),
-        }
-    }
-
     /// How long it has to be remembered what became of an operation, if that is not for the policy to say.
     pub(super) fn memory(&self, token: Option<&PresentedToken>) -> Option<Duration> {
         self.tokens.as_ref()?.issuer.memory(token?)
     }
 
     /// Returns the refusal of a malformed key, or of a malformed token.
-    fn invalid(&self, error: KeyError) -> Refusal {
+    pub(super) fn invalid(&self, error: KeyError) -> Refusal {
         if self.tokens.is_some() { Refusal::TokenInvalid } else { Refusal::KeyInvalid { error } }
     }
 
     /// Returns the outcome for a request without a key: a refusal, or no protection.
-    fn missing<T>(&self) -> Result<Option<T>, Refusal> {
+    pub(super) fn missing<T>(&self) -> Result<Option<T>, Refusal> {
         match (&self.tokens, self.key_optional) {
             (Some(_), _) => Err(Refusal::TokenMissing),
             (None, false) => Err(Refusal::KeyMissing),
@@ -306,17 +206,5 @@ impl Exchange {
     /// Returns whether only the handler reads the body of a request with a token, since duplicates are refused.
     pub(super) fn asks_for_no_body(&self) -> bool {
         matches!(self.policy.on_duplicate, OnDuplicate::Reject) && self.verify.is_none() && !self.keep_request
-    }
-}
-
-/// The content as a key. If no scope says whose it is, the caller does.
-fn content(parts: &Parts, body: &Bytes, fingerprint: Fingerprint, caller: Caller) -> String {
-    let content = match fingerprint {
-        Fingerprint::OFF => fingerprint::of_bytes(parts, body, &[]),
-        fingerprint => fingerprint,
-    };
-    match caller {
-        Caller::NONE => hex(content.digest()),
-        caller => format!("{}.{}", hex(content.digest()), hex(&caller.to_bytes())),
     }
 }

@@ -1,0 +1,70 @@
+//! The end of a claim in transaction mode: the transaction is committed with the record in it, or rolled back.
+
+use super::{
+    RunState,
+    finish::{EndRequest, FinishOutcome},
+};
+use crate::{
+    engine::{Engine, timer::bounded},
+    store::{Committed, FailedAttempt, Transaction},
+    value::{Event, StoreError, StoreVerb},
+};
+
+impl Engine {
+    /// Commits the transaction with the record in it, or rolls it back.
+    pub(super) async fn end_transaction(
+        &self,
+        state: &RunState,
+        transaction: Box<dyn Transaction>,
+        end: EndRequest,
+    ) -> FinishOutcome {
+        let (key, verb) = (&state.key, end.verb());
+        let failed = |error: &StoreError| {
+            self.report(&Event::StoreFailed { key, verb, error, retried: false });
+            self.report(&Event::NotRecorded { key, verb });
+        };
+        match end {
+            EndRequest::Settle(settlement) => {
+                let tombstone = settlement.payload.is_none();
+                match bounded(transaction.commit(settlement), self.store_timeout).await {
+                    Ok(Committed::Done) => {
+                        self.report(&Event::Settled { key, tombstone });
+                        FinishOutcome::Recorded
+                    }
+                    Ok(Committed::RolledBack(error)) => {
+                        failed(&error);
+                        FinishOutcome::RolledBack
+                    }
+                    Err(error) => {
+                        failed(&error);
+                        FinishOutcome::Unknown
+                    }
+                }
+            }
+            EndRequest::Release(_) => {
+                // Whatever the database says: a transaction that is not committed ends with its connection.
+                match bounded(transaction.roll_back(), self.store_timeout).await {
+                    Ok(()) => self.report(&Event::Released { key }),
+                    Err(error) => failed(&error),
+                }
+                FinishOutcome::Recorded
+            }
+        }
+    }
+
+    /// Records an attempt whose transaction was rolled back, in one statement of its own. If the store fails, the
+    /// attempt does not count.
+    pub(super) async fn record_failure(&self, state: &RunState, failed: FailedAttempt) {
+        let Some(store) = &self.transactions else { return };
+        let (key, settles) = (&state.key, failed.payload.is_some());
+        let verb = if settles { StoreVerb::Settle } else { StoreVerb::Release };
+        match bounded(store.record_failure(key, &state.claim, &failed), self.store_timeout).await {
+            Ok(()) if settles => self.report(&Event::Settled { key, tombstone: false }),
+            Ok(()) => {}
+            Err(error) => {
+                self.report(&Event::StoreFailed { key, verb, error: &error, retried: false });
+                self.report(&Event::NotRecorded { key, verb });
+            }
+        }
+    }
+}
