@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response,
     header::{CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER},
+    request::Parts,
 };
 
 use crate::value::Refusal;
@@ -14,6 +15,9 @@ use crate::value::Refusal;
 pub(crate) const TYPE_BASE: &str =
     "https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/refusals/index.html";
 
+/// Names one occurrence of a problem.
+pub(crate) type Instance = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+
 /// A refusal, with what the layer knows about it.
 pub(crate) struct Problem<'a> {
     pub(crate) refusal: &'a Refusal,
@@ -21,8 +25,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) base: &'a str,
     /// The place where the missing or malformed value belongs.
     pub(crate) place: Option<String>,
-    /// The identifier of this occurrence.
-    pub(crate) instance: Option<String>,
+    /// What names this occurrence, and the request's head that it depends on.
+    pub(crate) instance: Option<(&'a Instance, &'a Parts)>,
     /// Whether a `Link` header also leads to the explanation.
     pub(crate) link: bool,
 }
@@ -42,9 +46,9 @@ impl Problem<'_> {
         body.push_str(",\"detail\":");
         quote(&mut body, &detail(refusal, self.place.as_deref()));
         body.push_str(if refusal.is_retryable() { ",\"retryable\":true" } else { ",\"retryable\":false" });
-        if let Some(instance) = &self.instance {
+        if let Some(instance) = self.instance.and_then(|(instance, head)| instance(head)) {
             body.push_str(",\"instance\":");
-            quote(&mut body, instance);
+            quote(&mut body, &instance);
         }
         body.push('}');
         let mut response = Response::new(Bytes::from(body));
@@ -139,7 +143,9 @@ mod tests {
     #[test]
     fn a_problem_with_all_that_there_is() {
         let place = Some("the header `X-\"Key\"`".to_owned());
-        let instance = Some("/orders#7".to_owned());
+        let (head, ()) = http::Request::new(()).into_parts();
+        let name = |_: &Parts| Some("/orders#7".to_owned());
+        let instance: Option<(&Instance, _)> = Some((&name, &head));
         let problem =
             Problem { refusal: &Refusal::KeyMissing, base: "https://example.com/p", place, instance, link: true };
         let response = problem.render();

@@ -1,6 +1,7 @@
 //! Bodies: collected within a limit, resumed after a part was read, or passed on as they arrive.
 //!
 //! - `collect`: reads a body to its end, within limits of bytes and time, and says why it stopped.
+//! - `held`: a response body while it is read.
 //! - `request`, `response`: the body types of the layer: whole, passed on, resumed after a part was read, or broken.
 //! - `prefix`: reads as much of a body as a token needs, and puts it back. `idle`: the limit for a body that stands
 //!   still.
@@ -8,6 +9,7 @@
 //!   success.
 
 mod collect;
+mod held;
 mod idle;
 #[cfg(feature = "form")]
 mod prefix;
@@ -19,6 +21,7 @@ mod watch;
 pub(crate) use self::prefix::Prefix;
 pub(crate) use self::{
     collect::{CollectError, Collected, Collector, Drain, Excess, Patience, collect, is_over_a_limit},
+    held::HeldBody,
     idle::IdleTimeout,
     watch::{BrokenFlag, Watch},
 };

@@ -34,7 +34,8 @@ use super::{
     response_kind::{has_failed, is_event_stream, is_partial},
 };
 use crate::{
-    body::Collected,
+    body::{BrokenFlag, Collected},
+    engine::{Completion, RunState},
     token::PresentedToken,
     value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
 };
@@ -154,7 +155,7 @@ impl Exchange {
     pub(super) fn kept_refusal(&self, context: RequestContext<'_>, refusal: &Refusal, retention: Duration) -> Bytes {
         // A renderer that panics in its turn must not cost the record.
         let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(context.head, Some(context.key), refusal)));
-        let rendered = rendered.unwrap_or_else(|_| self.document(None, refusal));
+        let rendered = rendered.unwrap_or_else(|_| self.problem(None, refusal).render());
         let (parts, data) = rendered.into_parts();
         let body = Collected { data, trailers: None };
         codec::encode(parts.status, &parts.headers, &body, &self.headers, Times::now(Some(retention)))
@@ -204,5 +205,47 @@ impl Exchange {
         let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)
+    }
+
+    /// Returns what is recorded.
+    pub(super) fn completion(&self, action: RecordAction, token: Option<&PresentedToken>) -> Completion {
+        match action {
+            RecordAction::Settle(payload, retention) => Completion::Settle(payload, retention),
+            RecordAction::Replace(payload, retention, _) => Completion::Settle(Some(payload), retention),
+            RecordAction::Release(answer) => {
+                Completion::Release(self.kept_for(self.policy.released_for(answer), token))
+            }
+            RecordAction::Undo => Completion::Undo(self.kept_for(self.policy.run.retention, token)),
+        }
+    }
+
+    /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
+    /// answer kept.
+    ///
+    /// Otherwise a handler that ignores the error of its body would have a success recorded for half a request.
+    pub(super) fn unless_broken(
+        &self,
+        action: RecordAction,
+        broken: Option<&BrokenFlag>,
+        state: &RunState,
+    ) -> RecordAction {
+        let is_broken = broken.is_some_and(BrokenFlag::is_set);
+        let fails = is_broken && !self.keeps_failures() && state.directives().retain.is_none();
+        if fails { RecordAction::Release(None) } else { action }
+    }
+
+    /// Returns whether a run is recorded that failed without an answer. What a transaction has done is rolled back with
+    /// its claim, whatever the policy keeps.
+    fn keeps_failures(&self) -> bool {
+        self.policy.run.keeps_panics() && self.engine.transactions.is_none()
+    }
+
+    /// Returns what becomes of the record if the handler gave no answer.
+    pub(super) fn action_of_failure(&self, context: RequestContext<'_>) -> RecordAction {
+        if !self.keeps_failures() {
+            return RecordAction::Release(None);
+        }
+        let retention = self.kept_for(self.policy.run.retention, context.token);
+        RecordAction::Settle(Some(self.kept_refusal(context, &Refusal::HandlerFailed, retention)), retention)
     }
 }

@@ -182,16 +182,16 @@ where
                 }
             };
             match next {
-                Next::Response(response) => return Poll::Ready(Ok(response)),
-                Next::Passes(inner) => kind.set(ResponseFutureKind::Passes { inner, issued: None }),
-                Next::Task(task) => kind.set(ResponseFutureKind::Task { task }),
+                AfterBody::Response(response) => return Poll::Ready(Ok(response)),
+                AfterBody::Passes(inner) => kind.set(ResponseFutureKind::Passes { inner, issued: None }),
+                AfterBody::Task(task) => kind.set(ResponseFutureKind::Task { task }),
             }
         }
     }
 }
 
 /// What follows once the body is there.
-enum Next<F, R: Body + 'static, E: 'static> {
+enum AfterBody<F, R: Body + 'static, E: 'static> {
     Response(Response<ResponseBody<R>>),
     Passes(F),
     Task(Task<ResponseResult<R, E>>),
@@ -203,7 +203,7 @@ impl<S> Receiving<S> {
     }
 
     /// Names the operation, and claims it if the store answers at once.
-    fn decide<B, R>(self, whole: Collected) -> Next<S::Future, R, S::Error>
+    fn decide<B, R>(self, whole: Collected) -> AfterBody<S::Future, R, S::Error>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
         S::Future: Send + 'static,
@@ -216,24 +216,24 @@ impl<S> Receiving<S> {
         let Self { exchange, mut service, parts, subject } = self;
         let keyed = exchange.claim(&parts, &whole.data, subject, whole.data.len());
         let decision = match exchange.decide(&parts, keyed) {
-            Decision::Refuse(refusal) => return Next::Response(exchange.refuse(Some(&parts), None, &refusal)),
+            Decision::Refuse(refusal) => return AfterBody::Response(exchange.refuse(Some(&parts), None, &refusal)),
             Decision::Pass => {
-                return Next::Passes(service.call(Request::from_parts(parts, RequestBody::whole(whole))));
+                return AfterBody::Passes(service.call(Request::from_parts(parts, RequestBody::whole(whole))));
             }
             Decision::Claim(keyed) => match exchange.engine.admit_now(&keyed.claim) {
                 Some(Ok(grant)) => {
                     let running = exchange.run(&mut service, parts, RequestBody::whole(whole), keyed, grant, None);
-                    return Next::Task(Task::running(running));
+                    return AfterBody::Task(Task::running(running));
                 }
                 Some(Err(why)) => match exchange.instead(keyed.context(&parts), why) {
-                    Instead::Response(response) => return Next::Response(response),
+                    Instead::Response(response) => return AfterBody::Response(response),
                     instead => Decision::Instead(keyed, instead),
                 },
                 None => Decision::Claim(keyed),
             },
             decision => decision,
         };
-        Next::Task(Task::begin(exchange.begin(service, parts, RequestBody::whole(whole), decision, false, None)))
+        AfterBody::Task(Task::begin(exchange.begin(service, parts, RequestBody::whole(whole), decision, false, None)))
     }
 }
 

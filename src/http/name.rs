@@ -14,7 +14,7 @@ use super::{
     respond::Advice,
 };
 use crate::{
-    engine::{ClaimRequest, Party},
+    engine::{ClaimRequest, Party, RunState},
     extract::{Seen, fingerprint},
     token::PresentedToken,
     value::{Caller, Claim, Fingerprint, RecordKey, Refusal, hex},
@@ -36,6 +36,13 @@ pub(crate) struct RequestContext<'a> {
     /// The request's head, if it is still there: the handler has had it, and a copy exists only if something looks back
     /// at it.
     pub(super) head: Option<&'a Parts>,
+}
+
+impl<'a> RequestContext<'a> {
+    /// Returns the context of a request that runs.
+    pub(super) fn of_run(state: &'a RunState, token: Option<&'a PresentedToken>, head: Option<&'a Parts>) -> Self {
+        Self { key: &state.key, claim: &state.claim, token, head }
+    }
 }
 
 impl KeyedRequest {

@@ -23,7 +23,7 @@ use crate::{
         BoxError, BrokenFlag, CollectError, Collected, Excess, IdleTimeout, Patience, RequestBody, ResponseBody, Watch,
         collect, is_over_a_limit,
     },
-    value::Refusal,
+    value::{Event, Refusal},
 };
 
 /// A request with as much of its body as the claim needs.
@@ -134,6 +134,24 @@ impl Exchange {
                 } else {
                     (Refusal::BodyIncomplete, false)
                 }
+            }
+        }
+    }
+
+    /// Asks the application, if it wants to be asked.
+    async fn verified(&self, parts: &Parts, body: &Bytes) -> Result<(), Stop> {
+        let Some(verify) = &self.verify else { return Ok(()) };
+        let verified = verify(parts.clone(), body.clone()).await;
+        verified.map_err(|response| Stop::Unverified(Box::new(response)))
+    }
+
+    /// Returns the response to a request that does not reach its claim, and reports it.
+    pub(super) fn stopped<B: Body>(&self, parts: &Parts, stop: Stop) -> Response<ResponseBody<B>> {
+        match stop {
+            Stop::Refused(refusal) => self.refuse(Some(parts), None, &refusal),
+            Stop::Unverified(response) => {
+                self.engine.report(&Event::Unverified { status: response.status() });
+                response.map(|body| ResponseBody::whole(body, None))
             }
         }
     }

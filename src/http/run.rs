@@ -39,7 +39,7 @@ use super::{
     response_kind::{has_failed, is_of_unknown_length},
 };
 use crate::{
-    body::{BrokenFlag, CollectError, Collected, Collector, Excess, Patience, RequestBody, ResponseBody},
+    body::{BrokenFlag, CollectError, Collected, Collector, Excess, HeldBody, Patience, RequestBody, ResponseBody},
     engine::{Completion, Engine, Grant, Job, Operation, Outcome, Run, RunState, Running, Standing},
     token::{IssuedFlag, PresentedToken},
     value::{HandlerDirectives, Refusal},
@@ -77,16 +77,6 @@ pin_project! {
     }
 }
 
-pin_project! {
-    // The body of a response while it is read. It is boxed if its rest may have to be passed on after a look at its
-    // beginning; a body that says how long it is, within the limit, is read to its end.
-    #[project = HeldBodyProjected]
-    enum HeldBody<B> {
-        InPlace { #[pin] body: B },
-        Boxed { body: Option<Pin<Box<B>>> },
-    }
-}
-
 impl Exchange {
     /// Runs the handler under the claim that was granted for its request.
     pub(super) fn run<S, B, R>(
@@ -121,8 +111,8 @@ impl Exchange {
 }
 
 /// What follows from a step of the work.
-enum Next<F, B: Body> {
-    Step(HandlerWork<F, B>),
+enum HandlerStep<F, B: Body> {
+    Next(HandlerWork<F, B>),
     Answered(Answered<B>),
 }
 
@@ -143,7 +133,7 @@ where
     fn poll_work(self: Pin<&mut Self>, state: &Arc<RunState>, cx: &mut Context<'_>) -> Poll<(Self::Value, Completion)> {
         let mut this = self.project();
         let (exchange, token) = (&*this.exchange, this.token.as_ref());
-        let context = context(state, token.map(|token| &**token), this.head.as_deref());
+        let context = RequestContext::of_run(state, token.map(|token| &**token), this.head.as_deref());
         let (head, body, action) = loop {
             let next = match this.work.as_mut().project() {
                 HandlerWorkProjected::Handler { future } => match ready!(future.poll(cx)) {
@@ -161,10 +151,14 @@ where
                     let directives = state.directives();
                     match read {
                         Ok(whole) => this.exchange.read_whole(context, directives, token, head, whole),
-                        Err(error) => Next::Answered(exchange.read_in_part(context, directives, head, error, body)),
+                        Err(error) => {
+                            HandlerStep::Answered(exchange.read_in_part(context, directives, head, error, body))
+                        }
                     }
                 }
-                HandlerWorkProjected::Replacing { replaced } => Next::Answered(ready!(replaced.as_mut().poll(cx))),
+                HandlerWorkProjected::Replacing { replaced } => {
+                    HandlerStep::Answered(ready!(replaced.as_mut().poll(cx)))
+                }
                 HandlerWorkProjected::Panicked { panic } => match panic.take() {
                     Some(panic) => resume_unwind(panic),
                     None => panic!("polled after it was ready"),
@@ -172,8 +166,8 @@ where
                 HandlerWorkProjected::Ended => panic!("polled after it was ready"),
             };
             match next {
-                Next::Step(work) => this.work.set(work),
-                Next::Answered(answered) => break answered,
+                HandlerStep::Next(work) => this.work.set(work),
+                HandlerStep::Answered(answered) => break answered,
             }
         };
         if !body.is_broken() {
@@ -194,7 +188,7 @@ where
     }
 
     fn completion_of_panic(self: Pin<&mut Self>, state: &RunState) -> Completion {
-        let context = context(state, self.token.as_deref(), self.head.as_deref());
+        let context = RequestContext::of_run(state, self.token.as_deref(), self.head.as_deref());
         let action = self.exchange.unless_broken(self.exchange.action_of_failure(context), self.broken.as_ref(), state);
         self.exchange.completion(action, context.token)
     }
@@ -206,7 +200,7 @@ where
     fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<Self::Value>) -> Self::Output {
         let this = self.project();
         let exchange = &*this.exchange;
-        let context = context(state, this.token.as_deref(), this.head.as_deref());
+        let context = RequestContext::of_run(state, this.token.as_deref(), this.head.as_deref());
         match outcome {
             Outcome::Completed { value: Ok(mut response), recorded } => {
                 if let Some(of_record) = this.of_record.take().filter(|_| recorded) {
@@ -227,14 +221,6 @@ where
     }
 }
 
-fn context<'a>(
-    state: &'a RunState,
-    token: Option<&'a PresentedToken>,
-    head: Option<&'a request::Parts>,
-) -> RequestContext<'a> {
-    RequestContext { key: &state.key, claim: &state.claim, token, head }
-}
-
 impl Exchange {
     /// Receives the handler's response: it is passed on as it comes, or its body is read.
     fn received<F, B: Body<Data = Bytes>>(
@@ -243,7 +229,7 @@ impl Exchange {
         directives: HandlerDirectives,
         issued: Option<&IssuedFlag>,
         response: Response<B>,
-    ) -> Next<F, B> {
+    ) -> HandlerStep<F, B> {
         let (mut head, body) = response.into_parts();
         if let Some(issued) = issued {
             issued.mark(&mut head.headers);
@@ -251,15 +237,12 @@ impl Exchange {
         self.remove_replay_header(&mut head.headers);
         if self.passes_through(&head, &body, directives) {
             let action = self.action_unheld(context, &head, false, directives);
-            return Next::Answered((head, ResponseBody::passed(body), action));
+            return HandlerStep::Answered((head, ResponseBody::passed(body), action));
         }
         let time = self.policy.stream_after.filter(|_| is_of_unknown_length(&head, &body));
         let patience = time.map_or(Patience::Endless, |time| Patience::Until(Box::pin(sleep(time))));
-        let exact = body.size_hint().exact().is_some();
-        let body = if exact { HeldBody::InPlace { body } } else { HeldBody::Boxed { body: Some(Box::pin(body)) } };
-        // A body that is longer than it says is the handler's own mistake, and cannot be passed on any more.
-        let limit = if exact { usize::MAX } else { self.policy.response_limit };
-        Next::Step(HandlerWork::Reading { head: Some(head), collector: Collector::new(limit, patience), body })
+        let (body, collector) = HeldBody::new(body, self.policy.response_limit, patience);
+        HandlerStep::Next(HandlerWork::Reading { head: Some(head), collector, body })
     }
 
     /// Decides about a response whose body was read to its end.
@@ -270,16 +253,16 @@ impl Exchange {
         token: Option<&Arc<PresentedToken>>,
         mut head: Parts,
         whole: Collected,
-    ) -> Next<F, B> {
+    ) -> HandlerStep<F, B> {
         let action = self.action(&head, Some(&whole), directives, context);
         let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
         // If nothing began, nothing has failed: the token that came is good as it is.
         let fails = matches!(action, RecordAction::Release(_)) && directives.retain.is_none();
         if !(replaces && fails && token.is_some()) {
-            return Next::Answered((head, ResponseBody::whole(whole.data, whole.trailers), action));
+            return HandlerStep::Answered((head, ResponseBody::whole(whole.data, whole.trailers), action));
         }
         let (exchange, token) = (self.clone(), token.cloned());
-        Next::Step(HandlerWork::Replacing {
+        HandlerStep::Next(HandlerWork::Replacing {
             replaced: Box::pin(async move {
                 let action = exchange.replace(&mut head, &whole, token.as_deref(), action).await;
                 (head, ResponseBody::whole(whole.data, whole.trailers), action)
@@ -312,69 +295,6 @@ impl Exchange {
                 };
                 (head, ResponseBody::broken(read, error), action)
             }
-        }
-    }
-
-    /// Returns what is recorded.
-    fn completion(&self, action: RecordAction, token: Option<&PresentedToken>) -> Completion {
-        match action {
-            RecordAction::Settle(payload, retention) => Completion::Settle(payload, retention),
-            RecordAction::Replace(payload, retention, _) => Completion::Settle(Some(payload), retention),
-            RecordAction::Release(answer) => {
-                Completion::Release(self.kept_for(self.policy.released_for(answer), token))
-            }
-            RecordAction::Undo => Completion::Undo(self.kept_for(self.policy.run.retention, token)),
-        }
-    }
-
-    /// A request that broke while the handler read it has failed, unless failures are kept or the handler wants its
-    /// answer kept.
-    ///
-    /// Otherwise a handler that ignores the error of its body would have a success recorded for half a request.
-    fn unless_broken(&self, action: RecordAction, broken: Option<&BrokenFlag>, state: &RunState) -> RecordAction {
-        let is_broken = broken.is_some_and(BrokenFlag::is_set);
-        let fails = is_broken && !self.keeps_failures() && state.directives().retain.is_none();
-        if fails { RecordAction::Release(None) } else { action }
-    }
-
-    /// Returns whether a run is recorded that failed without an answer. What a transaction has done is rolled back with
-    /// its claim, whatever the policy keeps.
-    fn keeps_failures(&self) -> bool {
-        self.policy.run.keeps_panics() && self.engine.transactions.is_none()
-    }
-
-    /// Returns what becomes of the record if the handler gave no answer.
-    fn action_of_failure(&self, context: RequestContext<'_>) -> RecordAction {
-        if !self.keeps_failures() {
-            return RecordAction::Release(None);
-        }
-        let retention = self.kept_for(self.policy.run.retention, context.token);
-        RecordAction::Settle(Some(self.kept_refusal(context, &Refusal::HandlerFailed, retention)), retention)
-    }
-}
-
-impl<B: Body<Data = Bytes>> HeldBody<B> {
-    fn poll(
-        self: Pin<&mut Self>,
-        collector: &mut Collector,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Collected, CollectError<B::Error>>> {
-        match self.project() {
-            HeldBodyProjected::InPlace { body } => collector.poll(body, cx),
-            HeldBodyProjected::Boxed { body: Some(body) } => collector.poll(body.as_mut(), cx),
-            HeldBodyProjected::Boxed { body: None } => panic!("polled after it was ready"),
-        }
-    }
-
-    /// Returns a body whose beginning was read.
-    fn resumed(self: Pin<&mut Self>, read: Bytes) -> ResponseBody<B> {
-        match self.project() {
-            HeldBodyProjected::Boxed { body } => match body.take() {
-                Some(rest) => ResponseBody::resumed(read, rest),
-                None => ResponseBody::whole(read, None),
-            },
-            // It has no limit, so it is never read in part.
-            HeldBodyProjected::InPlace { .. } => ResponseBody::whole(read, None),
         }
     }
 }

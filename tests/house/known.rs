@@ -2,7 +2,6 @@
 
 /// Steps out of the order of the rooms, each with its reason.
 pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
-    ("body/watch.rs: `crate::engine::Work`", "what is kept of a body that passes by is for the run to know"),
     (
         "consumer/settings.rs: `crate::extract::fingerprint_of_value`",
         "values of messages have fingerprints by the rules for JSON",
@@ -27,12 +26,13 @@ pub(crate) const HIDDEN: &[&str] = &[
     "reconcile/reconciler.rs: crate::engine::Engine",
     "reconcile/reconciler.rs: crate::value::nonzero",
     "reconcile/worker.rs: crate::engine::CatchUnwind",
+    "reconcile/worker.rs: crate::engine::ClaimRequest",
     "reconcile/worker.rs: crate::engine::Completion",
     "reconcile/worker.rs: crate::engine::Engine",
-    "reconcile/worker.rs: crate::engine::Execution",
-    "reconcile/worker.rs: crate::engine::ExecutionOutcome",
-    "reconcile/worker.rs: crate::engine::NoOutcome",
-    "reconcile/worker.rs: crate::engine::Work",
+    "reconcile/worker.rs: crate::engine::FnSettings",
+    "reconcile/worker.rs: crate::engine::NotRun",
+    "reconcile/worker.rs: crate::engine::Outcome",
+    "reconcile/worker.rs: crate::engine::Standing",
     "reconcile/worker.rs: crate::value::Resolved",
     "reconcile/worker.rs: crate::value::RunSettings",
     "testing/clock.rs: crate::value::millis",
@@ -42,8 +42,6 @@ pub(crate) const HIDDEN: &[&str] = &[
 /// Files of one room that use each other in a circle.
 pub(crate) const CIRCLES: &[&str] = &[
     "engine/mod.rs engine/waiting/waiters.rs",
-    "http/begin.rs http/mod.rs",
-    "http/run.rs http/settings/verify.rs",
     "layer/idempotency/layer.rs layer/idempotency/preset.rs",
     "sql/driver.rs sql/error.rs sql/store/mod.rs sql/store/purge.rs sql/store/record_row.rs sql/store/retry.rs sql/store/values.rs sql/transaction/in_process_claims.rs",
     "sql/guard/outcome.rs sql/guard/state.rs",
@@ -53,7 +51,7 @@ pub(crate) const CIRCLES: &[&str] = &[
 ];
 
 /// Files of more than 300 lines.
-pub(crate) const LONG_FILES: &[&str] = &["http/begin.rs", "http/run.rs"];
+pub(crate) const LONG_FILES: &[&str] = &[];
 
 /// Folders of more than 15 files.
 pub(crate) const FULL_FOLDERS: &[&str] = &[];

@@ -153,21 +153,26 @@ impl Exchange {
 
     /// Returns the response for a refusal: the application's, or the problem document.
     pub(crate) fn rendered(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
+        let problem = self.problem(head, refusal);
         match (&self.render, head) {
-            (Some(render), Some(head)) => render(&RefusedRequest { exchange: self, refusal, head, key }),
-            _ => self.document(head, refusal),
+            (Some(render), Some(head)) => render(&RefusedRequest { problem: &problem, head, key }),
+            _ => problem.render(),
         }
     }
 
-    /// The problem document of a refusal.
-    pub(crate) fn document(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes> {
-        let instance = self.problem_instance.as_ref().zip(head).and_then(|(instance, head)| instance(head));
-        let place = self.place_for(refusal);
-        Problem { refusal, base: &self.problem_type_base, place, instance, link: self.problem_link }.render()
+    /// Returns the problem of a refusal.
+    pub(crate) fn problem<'a>(&'a self, head: Option<&'a Parts>, refusal: &'a Refusal) -> Problem<'a> {
+        Problem {
+            refusal,
+            base: &self.problem_type_base,
+            place: self.place_for(refusal),
+            instance: self.problem_instance.as_deref().zip(head),
+            link: self.problem_link,
+        }
     }
 
     /// Where that belongs which a refused request lacks, or has in a wrong form.
-    pub(crate) fn place_for(&self, refusal: &Refusal) -> Option<String> {
+    fn place_for(&self, refusal: &Refusal) -> Option<String> {
         match (refusal, &self.scoping, &self.tokens) {
             (Refusal::ScopeMissing | Refusal::ScopeInvalid { .. }, Scoping::Scope(scope), _) => scope.place(),
             (Refusal::KeyMissing | Refusal::KeyInvalid { .. }, _, None) => self.key.place(),

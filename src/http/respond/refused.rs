@@ -9,16 +9,14 @@ use bytes::Bytes;
 use http::{Response, request::Parts};
 
 use crate::{
-    http::Exchange,
-    problem,
+    problem::{self, Problem},
     value::{RecordKey, Refusal},
 };
 
 /// A request that is refused, for the closure of [`render`](crate::IdempotencyLayer::render).
 #[derive(Clone, Copy)]
 pub struct RefusedRequest<'a> {
-    pub(crate) exchange: &'a Exchange,
-    pub(crate) refusal: &'a Refusal,
+    pub(crate) problem: &'a Problem<'a>,
     pub(crate) head: &'a Parts,
     pub(crate) key: Option<&'a RecordKey>,
 }
@@ -27,7 +25,7 @@ impl<'a> RefusedRequest<'a> {
     /// Returns why the request is refused.
     #[must_use]
     pub fn refusal(&self) -> &'a Refusal {
-        self.refusal
+        self.problem.refusal
     }
 
     /// Returns the head of the request.
@@ -46,18 +44,21 @@ impl<'a> RefusedRequest<'a> {
     /// belongs: the problem's `detail`.
     #[must_use]
     pub fn detail(&self) -> String {
-        problem::detail(self.refusal, self.exchange.place_for(self.refusal).as_deref())
+        problem::detail(self.refusal(), self.problem.place.as_deref())
     }
 
     /// Returns the problem document that the layer would send itself (RFC 9457).
     #[must_use]
     pub fn document(&self) -> Response<Bytes> {
-        self.exchange.document(Some(self.head), self.refusal)
+        self.problem.render()
     }
 }
 
 impl fmt::Debug for RefusedRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusedRequest").field("refusal", self.refusal).field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("RefusedRequest")
+            .field("refusal", self.refusal())
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }

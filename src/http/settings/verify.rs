@@ -8,13 +8,8 @@ use std::{future::Future, pin::Pin};
 
 use bytes::Bytes;
 use http::{Response, request::Parts};
-use http_body::Body;
 
-use crate::{
-    body::ResponseBody,
-    http::Exchange,
-    value::{Event, Refusal},
-};
+use crate::value::Refusal;
 
 /// The application's check of a request's head and whole body. `Err` is the response for a request that fails it.
 pub(crate) type Verify = dyn Fn(Parts, Bytes) -> Verifying + Send + Sync;
@@ -33,25 +28,5 @@ pub(crate) enum Stop {
 impl From<Refusal> for Stop {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
-    }
-}
-
-impl Exchange {
-    /// Asks the application, if it wants to be asked.
-    pub(crate) async fn verified(&self, parts: &Parts, body: &Bytes) -> Result<(), Stop> {
-        let Some(verify) = &self.verify else { return Ok(()) };
-        let verified = verify(parts.clone(), body.clone()).await;
-        verified.map_err(|response| Stop::Unverified(Box::new(response)))
-    }
-
-    /// Returns the response to a request that does not reach its claim, and reports it.
-    pub(crate) fn stopped<B: Body>(&self, parts: &Parts, stop: Stop) -> Response<ResponseBody<B>> {
-        match stop {
-            Stop::Refused(refusal) => self.refuse(Some(parts), None, &refusal),
-            Stop::Unverified(response) => {
-                self.engine.report(&Event::Unverified { status: response.status() });
-                response.map(|body| ResponseBody::whole(body, None))
-            }
-        }
     }
 }
