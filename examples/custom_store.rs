@@ -74,6 +74,7 @@ fn unavailable(error: io::Error) -> StoreError {
 }
 
 impl Store for BucketStore {
+    // The bucket is on the network, so its answers have to be awaited.
     fn is_immediate(&self) -> bool {
         false
     }

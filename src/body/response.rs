@@ -1,4 +1,5 @@
 use std::{
+    fmt, mem,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -10,17 +11,36 @@ use pin_project_lite::pin_project;
 
 pin_project! {
     /// The response body that a client receives: the inner service's own, a kept one, or one of the layer's.
-    #[derive(Debug)]
     pub struct ResponseBody<B>
     where
         B: Body,
     {
-        head: Option<Bytes>,
-        trailers: Option<Box<HeaderMap>>,
-        error: Option<B::Error>,
-        rest: Option<Pin<Box<B>>>,
         #[pin]
-        passed: Option<B>,
+        kind: ResponseBodyKind<B>,
+    }
+}
+
+pin_project! {
+    #[project = ResponseBodyKindProjected]
+    enum ResponseBodyKind<B>
+    where
+        B: Body,
+    {
+        Passed { #[pin] body: B },
+        Whole { data: Bytes, trailers: Option<Box<HeaderMap>> },
+        Resumed { read: Bytes, rest: Pin<Box<B>> },
+        Broken { read: Bytes, error: Option<B::Error> },
+    }
+}
+
+impl<B: Body> fmt::Debug for ResponseBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            ResponseBodyKind::Passed { .. } => "ResponseBody(passed)",
+            ResponseBodyKind::Whole { .. } => "ResponseBody(whole)",
+            ResponseBodyKind::Resumed { .. } => "ResponseBody(resumed)",
+            ResponseBodyKind::Broken { .. } => "ResponseBody(broken)",
+        })
     }
 }
 
@@ -34,26 +54,31 @@ impl<B: Body> Default for ResponseBody<B> {
 impl<B: Body> ResponseBody<B> {
     /// Wraps a body that the layer has not touched.
     pub(crate) fn passed(body: B) -> Self {
-        Self { passed: Some(body), ..Self::whole(Bytes::new(), None) }
+        Self { kind: ResponseBodyKind::Passed { body } }
     }
 
     pub(crate) fn whole(data: Bytes, trailers: Option<Box<HeaderMap>>) -> Self {
-        Self { head: Some(data).filter(|data| !data.is_empty()), trailers, error: None, rest: None, passed: None }
+        Self { kind: ResponseBodyKind::Whole { data, trailers } }
     }
 
     /// Creates a body of which the layer has read the beginning.
     pub(crate) fn resumed(read: Bytes, rest: Pin<Box<B>>) -> Self {
-        Self { rest: Some(rest), ..Self::whole(read, None) }
+        Self { kind: ResponseBodyKind::Resumed { read, rest } }
     }
 
     pub(crate) fn is_broken(&self) -> bool {
-        self.error.is_some()
+        matches!(self.kind, ResponseBodyKind::Broken { .. })
     }
 
     /// Creates a body that broke after the bytes that were read.
     pub(crate) fn broken(read: Bytes, error: B::Error) -> Self {
-        Self { error: Some(error), ..Self::whole(read, None) }
+        Self { kind: ResponseBodyKind::Broken { read, error: Some(error) } }
     }
+}
+
+/// Takes the bytes that are there, if any are left.
+fn take_data<E>(data: &mut Bytes) -> Option<Result<Frame<Bytes>, E>> {
+    (!data.is_empty()).then(|| Ok(Frame::data(mem::take(data))))
 }
 
 impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
@@ -61,46 +86,51 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let this = self.project();
-        if let Some(passed) = this.passed.as_pin_mut() {
-            return passed.poll_frame(cx);
+        match self.project().kind.project() {
+            ResponseBodyKindProjected::Passed { body } => body.poll_frame(cx),
+            ResponseBodyKindProjected::Whole { data, trailers } => {
+                Poll::Ready(take_data(data).or_else(|| trailers.take().map(|trailers| Ok(Frame::trailers(*trailers)))))
+            }
+            ResponseBodyKindProjected::Resumed { read, rest } => match take_data(read) {
+                Some(frame) => Poll::Ready(Some(frame)),
+                None => rest.as_mut().poll_frame(cx),
+            },
+            ResponseBodyKindProjected::Broken { read, error } => {
+                Poll::Ready(take_data(read).or_else(|| error.take().map(Err)))
+            }
         }
-        if let Some(data) = this.head.take() {
-            return Poll::Ready(Some(Ok(Frame::data(data))));
-        }
-        if let Some(rest) = this.rest {
-            return rest.as_mut().poll_frame(cx);
-        }
-        if let Some(error) = this.error.take() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(*trailers))))
     }
 
     fn is_end_stream(&self) -> bool {
-        if let Some(passed) = &self.passed {
-            return passed.is_end_stream();
+        match &self.kind {
+            ResponseBodyKind::Passed { body } => body.is_end_stream(),
+            ResponseBodyKind::Whole { data, trailers } => data.is_empty() && trailers.is_none(),
+            ResponseBodyKind::Resumed { read, rest } => read.is_empty() && rest.is_end_stream(),
+            ResponseBodyKind::Broken { read, error } => read.is_empty() && error.is_none(),
         }
-        self.head.is_none()
-            && self.error.is_none()
-            && self.trailers.is_none()
-            && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
     /// Returns an exact size only if no trailers follow: a server that knows the length leaves trailers out.
     fn size_hint(&self) -> SizeHint {
-        if let Some(passed) = &self.passed {
-            return passed.size_hint();
+        let at_least = |bytes: &Bytes| {
+            let mut hint = SizeHint::new();
+            hint.set_lower(bytes.len() as u64);
+            hint
+        };
+        match &self.kind {
+            ResponseBodyKind::Passed { body } => body.size_hint(),
+            ResponseBodyKind::Whole { data, trailers: None } => SizeHint::with_exact(data.len() as u64),
+            ResponseBodyKind::Whole { data: read, .. } | ResponseBodyKind::Broken { read, .. } => at_least(read),
+            ResponseBodyKind::Resumed { read, rest } => {
+                let (read, rest) = (read.len() as u64, rest.size_hint());
+                let mut hint = SizeHint::new();
+                hint.set_lower(read.saturating_add(rest.lower()));
+                if let Some(upper) = rest.upper() {
+                    hint.set_upper(read.saturating_add(upper));
+                }
+                hint
+            }
         }
-        let head = self.head.as_ref().map_or(0, Bytes::len) as u64;
-        let rest = self.rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
-        let mut hint = SizeHint::new();
-        hint.set_lower(head.saturating_add(rest.lower()));
-        let only_data = self.error.is_none() && self.trailers.is_none();
-        if let Some(upper) = rest.upper().filter(|_| only_data) {
-            hint.set_upper(head.saturating_add(upper));
-        }
-        hint
     }
 }
 

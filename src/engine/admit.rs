@@ -12,7 +12,7 @@
 //!         └─ settled, mismatch, … ──► why it does not run
 //! ```
 //!
-//! A store that is immediate is asked by `admit_now`, which is no future: nothing has to be kept for a request that is
+//! A store that is immediate is asked by `admit_now`, without a future: nothing has to be kept for a request that is
 //! answered there. Every other claim has a `PendingClaim` beside it until its answer is read, so that neither a timeout
 //! nor a disconnect leaves a claim that nobody knows of.
 

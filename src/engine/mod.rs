@@ -49,6 +49,8 @@ use crate::{
     value::{Observer, RecordKey, Secret},
 };
 
+#[cfg(all(test, feature = "axum"))]
+pub(crate) use self::run::Execution;
 pub(crate) use self::{
     admit::Grant,
     background::Party,

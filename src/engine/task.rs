@@ -25,7 +25,6 @@ enum Phase<T: 'static> {
     /// Nothing is claimed, or a claim is on its way: dropped with its caller.
     Begins(Pin<Box<dyn Future<Output = Begun<T>> + Send>>),
     Runs(Running<T>),
-    /// Also while it is polled: after a panic nothing is left that could be polled again.
     Ended,
 }
 
@@ -39,6 +38,7 @@ pub(crate) enum Begun<T: 'static> {
 
 /// A run that goes on if it is dropped.
 pub(crate) struct Running<T: 'static> {
+    /// Empty while it is polled: after a panic nothing is left that could be polled again.
     execution: Option<Pin<Box<dyn Detach<Output = T> + Send>>>,
     #[cfg(feature = "tracing")]
     span: Option<tracing::Span>,
@@ -100,6 +100,7 @@ impl<T: 'static> Task<T> {
 
 impl<T: 'static> Running<T> {
     /// Begins to run a job.
+    #[inline]
     pub(crate) fn new<J: Job<Output = T> + Send + 'static>(run: Run, job: J) -> Self {
         Self {
             execution: Some(Box::pin(run.execute(job))),
@@ -110,13 +111,13 @@ impl<T: 'static> Running<T> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         let Some(mut execution) = self.execution.take() else { panic!("polled after it was ready") };
-        let polled = execution.as_mut().poll(cx);
-        if polled.is_pending() {
-            self.execution = Some(execution);
-            #[cfg(feature = "tracing")]
-            self.span.get_or_insert_with(tracing::Span::current);
+        if let Poll::Ready(value) = execution.as_mut().poll(cx) {
+            return Poll::Ready(value);
         }
-        polled
+        self.execution = Some(execution);
+        #[cfg(feature = "tracing")]
+        self.span.get_or_insert_with(tracing::Span::current);
+        Poll::Pending
     }
 }
 
@@ -127,23 +128,23 @@ impl<T: 'static> Future for Task<T> {
     ///
     /// Panics if the work panics, or if it is polled after it ended.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let mut running = match mem::replace(&mut self.0, Phase::Ended) {
+        if let Phase::Runs(running) = &mut self.0 {
+            return running.poll(cx);
+        }
+        match mem::replace(&mut self.0, Phase::Ended) {
             Phase::Begins(mut begins) => match begins.as_mut().poll(cx) {
                 Poll::Pending => {
                     self.0 = Phase::Begins(begins);
-                    return Poll::Pending;
+                    Poll::Pending
                 }
-                Poll::Ready(Begun::Ended(value)) => return Poll::Ready(value),
-                Poll::Ready(Begun::Runs(running)) => running,
+                Poll::Ready(Begun::Ended(value)) => Poll::Ready(value),
+                Poll::Ready(Begun::Runs(running)) => {
+                    self.0 = Phase::Runs(running);
+                    self.poll(cx)
+                }
             },
-            Phase::Runs(running) => running,
-            Phase::Ended => panic!("polled after it was ready"),
-        };
-        let polled = running.poll(cx);
-        if polled.is_pending() {
-            self.0 = Phase::Runs(running);
+            Phase::Runs(_) | Phase::Ended => panic!("polled after it was ready"),
         }
-        polled
     }
 }
 

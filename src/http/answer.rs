@@ -16,6 +16,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
     time::Duration,
 };
 
@@ -34,7 +35,7 @@ use super::{
     response_kind::{has_failed, is_event_stream, is_partial},
 };
 use crate::{
-    body::{BrokenFlag, Collected},
+    body::{BrokenFlag, CollectError, Collected, Excess, HeldBody, ResponseBody},
     engine::{Completion, RunState},
     token::PresentedToken,
     value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
@@ -51,6 +52,9 @@ pub(crate) enum RecordAction {
     /// Undone: nothing began.
     Undo,
 }
+
+/// The answer of a handler, with what becomes of its record.
+pub(super) type Answered<B> = (Parts, ResponseBody<B>, RecordAction);
 
 impl Exchange {
     /// A handler that passes on what others replayed has made an answer of its own.
@@ -205,6 +209,34 @@ impl Exchange {
         let successor = rule.successor_again(token?, kept.headers.get(&rule.header)?)?;
         kept.headers.insert(rule.header.clone(), successor);
         Some(kept)
+    }
+
+    /// Decides about a response whose body was not read to its end. What was read is put in front of the rest, and the
+    /// client receives it as a stream.
+    pub(super) fn read_in_part<B: Body<Data = Bytes>>(
+        &self,
+        context: RequestContext<'_>,
+        directives: HandlerDirectives,
+        head: Parts,
+        error: CollectError<B::Error>,
+        rest: Pin<&mut HeldBody<B>>,
+    ) -> Answered<B> {
+        match error {
+            CollectError::TooLong(Excess { read }) | CollectError::TooSlow(Excess { read }) => {
+                let action = self.action_unheld(context, &head, false, directives);
+                (head, rest.resumed(read), action)
+            }
+            CollectError::Stalled => unreachable!("an answer may stand still"),
+            CollectError::Broken(Excess { read }, error) => {
+                // What was done in a transaction can still be undone.
+                let action = if self.engine.transactions.is_some() {
+                    RecordAction::Release(None)
+                } else {
+                    self.action_unheld(context, &head, true, directives)
+                };
+                (head, ResponseBody::broken(read, error), action)
+            }
+        }
     }
 
     /// Returns what is recorded.

@@ -25,28 +25,22 @@ use tower_service::Service;
 
 use super::{
     Exchange, KeyedRequest, PartialIdentity, RequestContext,
-    receive::{Received, pass},
+    receive::{Incoming, Received, pass},
     record::codec,
     respond::Advice,
 };
 use crate::{
-    body::{BoxError, BrokenFlag, RequestBody, ResponseBody},
+    body::{BoxError, RequestBody, ResponseBody},
     engine::{Begun, NotRun, Operation},
     value::{Event, Mismatch, OnDuplicate, Origin, Refusal, is_failure},
 };
 
-/// What comes of a request whose body was received.
+/// What comes of a request that is not claimed, or whose claim was not granted.
 pub(super) enum Decision<R: Body> {
-    /// It is refused, without a claim.
-    Refuse(Refusal),
-    /// It is not protected.
-    Pass,
-    /// Its token has expired.
-    Renew(KeyedRequest),
     /// Its key is to be claimed.
-    Claim(KeyedRequest),
-    /// Its key was asked for and is not granted.
-    Instead(KeyedRequest, Instead<R>),
+    Claim,
+    /// It is not to be claimed, or its claim was not granted.
+    Instead(Instead<R>),
 }
 
 /// What a request receives that does not run.
@@ -66,18 +60,13 @@ type Begins<S, R, B> = Begun<Result<Response<ResponseBody<R>>, <S as Service<Req
 
 impl Exchange {
     /// Decides about a request before its claim.
-    pub(super) fn decide<R: Body>(&self, parts: &Parts, keyed: Result<Option<KeyedRequest>, Refusal>) -> Decision<R> {
-        let keyed = match keyed {
-            Ok(Some(keyed)) => keyed,
-            Ok(None) => return Decision::Pass,
-            Err(refusal) => return Decision::Refuse(refusal),
-        };
+    pub(super) fn decide<R: Body>(&self, parts: &Parts, keyed: &KeyedRequest) -> Decision<R> {
         let outer = parts.extensions.get::<Operation>();
         if outer.is_some_and(|outer| *outer.record_key() == keyed.claim.key) {
             // The same layer further out has claimed it: here it would wait for itself.
-            return Decision::Pass;
+            return Decision::Instead(Instead::Pass);
         }
-        if self.has_expired(&keyed) { Decision::Renew(keyed) } else { Decision::Claim(keyed) }
+        if self.has_expired(keyed) { Decision::Instead(Instead::Renew) } else { Decision::Claim }
     }
 
     /// Returns what a request receives that does not run.
@@ -120,7 +109,7 @@ impl Exchange {
     /// Receives a request that is not received in place, and begins its operation.
     pub(super) async fn receive_and_begin<S, B, R>(
         self: Arc<Self>,
-        service: S,
+        mut service: S,
         mut parts: Parts,
         body: B,
         mut subject: PartialIdentity,
@@ -145,26 +134,32 @@ impl Exchange {
                 }
             };
         }
-        let Received { body, keyed, sends, broken } = match self.receive(&parts, body, subject).await {
+        let Received { incoming, keyed } = match self.receive(&parts, body, subject).await {
             Ok(received) => received,
             Err(stop) => return Begun::Ended(Ok(self.stopped(&parts, stop))),
         };
-        let decision = self.decide(&parts, keyed);
-        self.begin(service, parts, body, decision, sends, broken).await
+        let keyed = match keyed {
+            Ok(Some(keyed)) => keyed,
+            Ok(None) => return Begun::Ended(pass(&mut service, parts, incoming.body).await),
+            Err(refusal) => {
+                let response = self.refuse(Some(&parts), None, &refusal);
+                drain_if(incoming.sends, incoming.body).await;
+                return Begun::Ended(Ok(response));
+            }
+        };
+        let decision = self.decide(&parts, &keyed);
+        self.begin(service, parts, incoming, keyed, decision).await
     }
 
-    /// Does what was decided: claims and begins to run, or responds.
-    ///
-    /// `sends` states whether the client may still be sending its body, which is drained then before a response that the
-    /// handler does not give.
+    /// Does what was decided: claims and begins to run, or responds. A body that the client may still be sending is drained
+    /// before a response that the handler does not give.
     pub(super) async fn begin<S, B, R>(
         self: Arc<Self>,
         mut service: S,
         parts: Parts,
-        body: RequestBody<B>,
+        incoming: Incoming<B>,
+        keyed: KeyedRequest,
         decision: Decision<R>,
-        sends: bool,
-        broken: Option<BrokenFlag>,
     ) -> Begins<S, R, B>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
@@ -175,32 +170,24 @@ impl Exchange {
         R: Body<Data = Bytes> + Send + 'static,
         R::Error: Send,
     {
-        let (keyed, instead) = match decision {
-            Decision::Refuse(refusal) => {
-                let response = self.refuse(Some(&parts), None, &refusal);
-                drain_if(sends, body).await;
-                return Begun::Ended(Ok(response));
-            }
-            Decision::Pass => return Begun::Ended(pass(&mut service, parts, body).await),
-            Decision::Renew(keyed) => (keyed, Instead::Renew),
-            Decision::Instead(keyed, instead) => (keyed, instead),
-            Decision::Claim(keyed) => match self.engine.admit(&keyed.claim).await {
-                Ok(grant) => return Begun::Runs(self.run(&mut service, parts, body, keyed, grant, broken)),
-                Err(why) => {
-                    let instead = self.instead(keyed.context(&parts), why);
-                    (keyed, instead)
-                }
+        let instead = match decision {
+            Decision::Instead(instead) => instead,
+            Decision::Claim => match self.engine.admit(&keyed.claim).await {
+                Ok(grant) => return Begun::Runs(self.run(&mut service, parts, incoming, keyed, grant)),
+                Err(why) => self.instead(keyed.context(&parts), why),
             },
         };
         let response = match instead {
             Instead::Response(response) => response,
             Instead::Renew => self.renew(keyed.context(&parts)).await,
-            Instead::Pass => return Begun::Ended(pass(&mut service, parts, body).await),
+            Instead::Pass => return Begun::Ended(pass(&mut service, parts, incoming.body).await),
             Instead::PassDuplicate(payload, origin) => {
-                return Begun::Ended(self.pass_duplicate(&mut service, parts, body, keyed, payload, origin).await);
+                return Begun::Ended(
+                    self.pass_duplicate(&mut service, parts, incoming.body, keyed, payload, origin).await,
+                );
             }
         };
-        drain_if(sends, body).await;
+        drain_if(incoming.sends, incoming.body).await;
         Begun::Ended(Ok(response))
     }
 

@@ -27,6 +27,7 @@ use tower_service::Service;
 use super::{
     Exchange, PartialIdentity,
     decide::{Decision, Instead},
+    receive::Incoming,
     respond::BoundedDrain,
 };
 use crate::{
@@ -108,6 +109,7 @@ where
     }
 
     /// Creates the future of a request whose body is read in place.
+    #[inline]
     pub(super) fn receive(receiving: Receiving<S>, body: B) -> Self {
         let exchange = &receiving.exchange;
         let collector = Collector::new(exchange.policy.request_limit, exchange.body_patience());
@@ -149,23 +151,20 @@ where
                 }
                 ResponseFutureKindProjected::Ready { response } => match response.take() {
                     Some(response) => return Poll::Ready(Ok(response)),
-                    None => panic!("`ResponseFuture` polled after it was ready"),
+                    None => polled_after_ready(),
                 },
                 ResponseFutureKindProjected::Task { task } => return Pin::new(task).poll(cx),
                 ResponseFutureKindProjected::Receives { mut body, collector, receiving, refused } => {
                     if refused.is_none() {
                         let read = ready!(collector.poll(body.as_mut(), cx));
-                        let Some(received) = receiving.take() else {
-                            panic!("`ResponseFuture` polled after it was ready")
-                        };
                         match read {
-                            Ok(whole) => received.decide(whole),
+                            Ok(whole) => decide(receiving, whole),
                             Err(error) => {
+                                let Some(received) = receiving else { polled_after_ready() };
                                 let (refusal, drains) = received.exchange.unreadable(&received.parts, error);
                                 if !drains {
                                     return Poll::Ready(Ok(received.refuse(&refusal)));
                                 }
-                                *receiving = Some(received);
                                 *refused = Some(Box::new((refusal, BoundedDrain::new())));
                                 continue;
                             }
@@ -176,7 +175,7 @@ where
                         }
                         match (receiving.take(), refused.take()) {
                             (Some(received), Some(refused)) => return Poll::Ready(Ok(received.refuse(&refused.0))),
-                            _ => panic!("`ResponseFuture` polled after it was ready"),
+                            _ => polled_after_ready(),
                         }
                     }
                 }
@@ -201,40 +200,52 @@ impl<S> Receiving<S> {
     fn refuse<R: Body>(&self, refusal: &Refusal) -> Response<ResponseBody<R>> {
         self.exchange.refuse(Some(&self.parts), None, refusal)
     }
+}
 
-    /// Names the operation, and claims it if the store answers at once.
-    fn decide<B, R>(self, whole: Collected) -> AfterBody<S::Future, R, S::Error>
-    where
-        S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
-        S::Future: Send + 'static,
-        S::Error: Send + 'static,
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-        R: Body<Data = Bytes> + Send + 'static,
-        R::Error: Send,
-    {
-        let Self { exchange, mut service, parts, subject } = self;
-        let keyed = exchange.claim(&parts, &whole.data, subject, whole.data.len());
-        let decision = match exchange.decide(&parts, keyed) {
-            Decision::Refuse(refusal) => return AfterBody::Response(exchange.refuse(Some(&parts), None, &refusal)),
-            Decision::Pass => {
-                return AfterBody::Passes(service.call(Request::from_parts(parts, RequestBody::whole(whole))));
-            }
-            Decision::Claim(keyed) => match exchange.engine.admit_now(&keyed.claim) {
-                Some(Ok(grant)) => {
-                    let running = exchange.run(&mut service, parts, RequestBody::whole(whole), keyed, grant, None);
-                    return AfterBody::Task(Task::running(running));
-                }
-                Some(Err(why)) => match exchange.instead(keyed.context(&parts), why) {
+/// Names the operation of a request whose body is there, and claims it if the store answers at once.
+///
+/// The request stays where it is until it is known to run: most of what a duplicate costs would be moving it.
+fn decide<S, B, R>(receiving: &mut Option<Receiving<S>>, whole: Collected) -> AfterBody<S::Future, R, S::Error>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Send,
+{
+    let Some(Receiving { exchange, parts, subject, .. }) = receiving else { polled_after_ready() };
+    let keyed = exchange.claim(parts, &whole.data, subject, whole.data.len());
+    let (keyed, granted, decision) = match keyed {
+        Ok(Some(keyed)) => match exchange.decide(parts, &keyed) {
+            Decision::Claim => match exchange.engine.admit_now(&keyed.claim) {
+                Some(Ok(grant)) => (Some(keyed), Some(grant), Decision::Claim),
+                Some(Err(why)) => match exchange.instead(keyed.context(parts), why) {
                     Instead::Response(response) => return AfterBody::Response(response),
-                    instead => Decision::Instead(keyed, instead),
+                    instead => (Some(keyed), None, Decision::Instead(instead)),
                 },
-                None => Decision::Claim(keyed),
+                None => (Some(keyed), None, Decision::Claim),
             },
-            decision => decision,
-        };
-        AfterBody::Task(Task::begin(exchange.begin(service, parts, RequestBody::whole(whole), decision, false, None)))
+            instead @ Decision::Instead(_) => (Some(keyed), None, instead),
+        },
+        Ok(None) => (None, None, Decision::Claim),
+        Err(refusal) => return AfterBody::Response(exchange.refuse(Some(parts), None, &refusal)),
+    };
+    let Some(Receiving { exchange, mut service, parts, subject: _ }) = receiving.take() else { polled_after_ready() };
+    let incoming = Incoming::whole(whole);
+    match (keyed, granted) {
+        (None, _) => AfterBody::Passes(service.call(Request::from_parts(parts, incoming.body))),
+        (Some(keyed), Some(grant)) => {
+            AfterBody::Task(Task::running(exchange.run(&mut service, parts, incoming, keyed, grant)))
+        }
+        (Some(keyed), None) => AfterBody::Task(Task::begin(exchange.begin(service, parts, incoming, keyed, decision))),
     }
+}
+
+#[cold]
+fn polled_after_ready() -> ! {
+    panic!("`ResponseFuture` polled after it was ready")
 }
 
 impl<S, B, R> fmt::Debug for ResponseFuture<S, B, R>

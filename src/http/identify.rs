@@ -48,6 +48,13 @@ pub(super) enum IdentityState {
     NeedsBody { scope: ScopeSource, key: Option<String> },
 }
 
+/// A name of which nothing is known.
+impl Default for IdentityState {
+    fn default() -> Self {
+        Self::NeedsBody { scope: ScopeSource::Head(None), key: None }
+    }
+}
+
 /// The source of the scope.
 pub(super) enum ScopeSource {
     /// The head has it, or the layer has no scope.

@@ -65,6 +65,8 @@ mod response_kind;
 mod run;
 mod service;
 mod settings;
+#[cfg(all(test, feature = "axum"))]
+mod tests;
 mod tokens;
 
 use self::{

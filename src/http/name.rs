@@ -3,7 +3,7 @@
 //! Everything that the claim needs is there: the head, and as much of the body as the key, the scope or the fingerprint
 //! depend on. Nothing is claimed yet, so a refusal leaves nothing behind.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -64,10 +64,11 @@ impl Exchange {
         &self,
         parts: &Parts,
         body: &Bytes,
-        PartialIdentity { mut caller, seen, name }: PartialIdentity,
+        subject: &mut PartialIdentity,
         held: usize,
     ) -> Result<Option<KeyedRequest>, Refusal> {
-        let ((key, token), fingerprint) = match name {
+        let PartialIdentity { mut caller, seen, .. } = *subject;
+        let ((key, token), fingerprint) = match mem::take(&mut subject.name) {
             IdentityState::Known(named) => (named, self.fingerprint_of(parts, body)?),
             IdentityState::NeedsBody { scope, key } => {
                 let key = match (key, self.key_of_body()) {

@@ -46,7 +46,7 @@ impl Exchange {
             _ if stalled => Err(Refusal::BodyTimeout),
             (Some(error), _) if is_over_a_limit(&*error) => Err(Refusal::BodyTooLarge { limit: None }),
             (Some(_), _) => Err(Refusal::BodyIncomplete),
-            (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), subject.with_key(token), body.held()),
+            (None, Ok(Some(token))) => self.claim(parts, &Bytes::new(), &mut subject.with_key(token), body.held()),
             (None, Ok(None)) => Err(Refusal::TokenMissing),
             (None, Err(_)) => Err(Refusal::TokenInvalid),
         };

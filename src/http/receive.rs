@@ -28,18 +28,29 @@ use crate::{
 
 /// A request with as much of its body as the claim needs.
 pub(super) struct Received<B> {
-    /// The body that the handler is to get.
-    pub(super) body: RequestBody<B>,
+    pub(super) incoming: Incoming<B>,
     /// The claim; `None` if the request has no key and needs none.
     pub(super) keyed: Result<Option<KeyedRequest>, Refusal>,
+}
+
+/// The body of a request on its way to the handler.
+pub(super) struct Incoming<B> {
+    pub(super) body: RequestBody<B>,
     /// Whether the client may still be sending.
     pub(super) sends: bool,
     /// Set if the body breaks while the handler reads it.
     pub(super) broken: Option<BrokenFlag>,
 }
 
+impl<B> Incoming<B> {
+    /// Creates a body that was read to its end.
+    pub(super) fn whole(whole: Collected) -> Self {
+        Self { body: RequestBody::whole(whole), sends: false, broken: None }
+    }
+}
+
 impl Exchange {
-    /// Returns whether a request is received in place: its whole body is needed, and nothing but the body has to be
+    /// Returns whether a request is received in place: its whole body is needed, and only the body has to be
     /// awaited.
     pub(super) fn receives_in_place(&self, parts: &Parts, subject: &PartialIdentity) -> bool {
         #[cfg(feature = "axum")]
@@ -59,7 +70,12 @@ impl Exchange {
     ///
     /// Three ways, from the cheapest: the body streams and nothing of it is read; a prefix of it is read for a token;
     /// all of it is read.
-    pub(super) async fn receive<B>(&self, parts: &Parts, body: B, subject: PartialIdentity) -> Result<Received<B>, Stop>
+    pub(super) async fn receive<B>(
+        &self,
+        parts: &Parts,
+        body: B,
+        mut subject: PartialIdentity,
+    ) -> Result<Received<B>, Stop>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -68,8 +84,8 @@ impl Exchange {
             let sends = !Self::expects_continue(&parts.headers);
             let broken = BrokenFlag::default();
             let body = RequestBody::watched(body, self.watch(&broken));
-            let keyed = self.claim(parts, &Bytes::new(), subject, 0);
-            return Ok(Received { body, keyed, sends, broken: Some(broken) });
+            let keyed = self.claim(parts, &Bytes::new(), &mut subject, 0);
+            return Ok(Received { incoming: Incoming { body, sends, broken: Some(broken) }, keyed });
         }
         #[cfg(feature = "form")]
         if let Some(place) = self.looks_for(parts, &subject) {
@@ -77,12 +93,12 @@ impl Exchange {
             let (body, keyed) = self.claim_by_prefix(parts, body, subject, place, self.watch(&broken)).await;
             // From a client that stands still nothing more is expected.
             let sends = !matches!(keyed, Err(Refusal::BodyTimeout));
-            return Ok(Received { body, keyed, sends, broken: Some(broken) });
+            return Ok(Received { incoming: Incoming { body, sends, broken: Some(broken) }, keyed });
         }
         let whole = self.read(parts, body).await?;
         self.verified(parts, &whole.data).await?;
-        let keyed = self.claim(parts, &whole.data, subject, whole.data.len());
-        Ok(Received { body: RequestBody::whole(whole), keyed, sends: false, broken: None })
+        let keyed = self.claim(parts, &whole.data, &mut subject, whole.data.len());
+        Ok(Received { incoming: Incoming::whole(whole), keyed })
     }
 
     /// Returns what notices that a streaming request breaks or stands still.

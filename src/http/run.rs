@@ -34,12 +34,13 @@ use tower_service::Service;
 
 use super::{
     Exchange, KeyedRequest, RequestContext,
-    answer::RecordAction,
+    answer::{Answered, RecordAction},
+    receive::Incoming,
     record::OfRecord,
     response_kind::{has_failed, is_of_unknown_length},
 };
 use crate::{
-    body::{BrokenFlag, CollectError, Collected, Collector, Excess, HeldBody, Patience, RequestBody, ResponseBody},
+    body::{BrokenFlag, Collected, Collector, HeldBody, Patience, RequestBody, ResponseBody},
     engine::{Completion, Engine, Grant, Job, Operation, Outcome, Run, RunState, Running, Standing},
     token::{IssuedFlag, PresentedToken},
     value::{HandlerDirectives, Refusal},
@@ -47,12 +48,9 @@ use crate::{
 
 type HandlerResult<B, E> = Result<Response<ResponseBody<B>>, E>;
 
-/// The answer of a handler, with what becomes of its record.
-type Answered<B> = (Parts, ResponseBody<B>, RecordAction);
-
 pin_project! {
     /// The work of a request that was granted.
-    pub(super) struct HandlerJob<F, B: Body> {
+    pub(super) struct HandlerJob<F, B: Body, E> {
         exchange: Arc<Exchange>,
         token: Option<Arc<PresentedToken>>,
         // The request's head, if something looks back at it.
@@ -61,19 +59,19 @@ pin_project! {
         broken: Option<BrokenFlag>,
         of_record: Option<Box<OfRecord>>,
         #[pin]
-        work: HandlerWork<F, B>,
+        work: HandlerWork<F, B, E>,
     }
 }
 
 pin_project! {
     #[project = HandlerWorkProjected]
-    enum HandlerWork<F, B: Body> {
+    enum HandlerWork<F, B: Body, E> {
         Handler { #[pin] future: F },
         // The handler's service panicked when it was called.
         Panicked { panic: Option<Box<dyn Any + Send>> },
         Reading { head: Option<Parts>, collector: Collector, #[pin] body: HeldBody<B> },
         Replacing { replaced: Pin<Box<dyn Future<Output = Answered<B>> + Send>> },
-        Ended,
+        Ended { result: Option<HandlerResult<B, E>> },
     }
 }
 
@@ -83,10 +81,9 @@ impl Exchange {
         self: Arc<Self>,
         service: &mut S,
         mut parts: request::Parts,
-        body: RequestBody<B>,
+        Incoming { body, broken, .. }: Incoming<B>,
         KeyedRequest { claim, token }: KeyedRequest,
         grant: Grant,
-        broken: Option<BrokenFlag>,
     ) -> Running<HandlerResult<R, S::Error>>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
@@ -111,26 +108,25 @@ impl Exchange {
 }
 
 /// What follows from a step of the work.
-enum HandlerStep<F, B: Body> {
-    Next(HandlerWork<F, B>),
+enum HandlerStep<F, B: Body, E> {
+    Next(HandlerWork<F, B, E>),
     Answered(Answered<B>),
 }
 
-impl<F, B, E> Job for HandlerJob<F, B>
+impl<F, B, E> Job for HandlerJob<F, B, E>
 where
     F: Future<Output = Result<Response<B>, E>>,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Send,
     E: Send + 'static,
 {
-    type Value = HandlerResult<B, E>;
     type Output = HandlerResult<B, E>;
 
     fn engine(&self) -> &Arc<Engine> {
         &self.exchange.engine
     }
 
-    fn poll_work(self: Pin<&mut Self>, state: &Arc<RunState>, cx: &mut Context<'_>) -> Poll<(Self::Value, Completion)> {
+    fn poll_work(self: Pin<&mut Self>, state: &RunState, cx: &mut Context<'_>) -> Poll<Completion> {
         let mut this = self.project();
         let (exchange, token) = (&*this.exchange, this.token.as_ref());
         let context = RequestContext::of_run(state, token.map(|token| &**token), this.head.as_deref());
@@ -141,7 +137,8 @@ where
                     Err(error) => {
                         let action =
                             exchange.unless_broken(exchange.action_of_failure(context), this.broken.as_ref(), state);
-                        return Poll::Ready((Err(error), exchange.completion(action, context.token)));
+                        this.work.set(HandlerWork::Ended { result: Some(Err(error)) });
+                        return Poll::Ready(exchange.completion(action, context.token));
                     }
                 },
                 HandlerWorkProjected::Reading { head, collector, mut body } => {
@@ -163,7 +160,7 @@ where
                     Some(panic) => resume_unwind(panic),
                     None => panic!("polled after it was ready"),
                 },
-                HandlerWorkProjected::Ended => panic!("polled after it was ready"),
+                HandlerWorkProjected::Ended { .. } => panic!("polled after it was ready"),
             };
             match next {
                 HandlerStep::Next(work) => this.work.set(work),
@@ -176,11 +173,15 @@ where
         let action = exchange.unless_broken(action, this.broken.as_ref(), state);
         *this.of_record = exchange.of_record(&action);
         let completion = exchange.completion(action, context.token);
-        Poll::Ready((Ok(Response::from_parts(head, body)), completion))
+        this.work.set(HandlerWork::Ended { result: Some(Ok(Response::from_parts(head, body))) });
+        Poll::Ready(completion)
     }
 
     fn drop_work(self: Pin<&mut Self>) {
-        self.project().work.set(HandlerWork::Ended);
+        let mut work = self.project().work;
+        if !matches!(*work, HandlerWork::Ended { .. }) {
+            work.set(HandlerWork::Ended { result: None });
+        }
     }
 
     fn keeps_panics(&self) -> bool {
@@ -197,18 +198,21 @@ where
         None
     }
 
-    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<Self::Value>) -> Self::Output {
-        let this = self.project();
+    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<()>) -> Self::Output {
+        let mut this = self.project();
         let exchange = &*this.exchange;
         let context = RequestContext::of_run(state, this.token.as_deref(), this.head.as_deref());
         match outcome {
-            Outcome::Completed { value: Ok(mut response), recorded } => {
-                if let Some(of_record) = this.of_record.take().filter(|_| recorded) {
-                    exchange.tell(&mut response, *of_record);
+            Outcome::Completed { value: (), recorded } => {
+                let HandlerWorkProjected::Ended { result } = this.work.as_mut().project() else {
+                    panic!("polled after it was ready")
+                };
+                let Some(mut result) = result.take() else { panic!("polled after it was ready") };
+                if let (Ok(response), Some(of_record)) = (&mut result, this.of_record.take().filter(|_| recorded)) {
+                    exchange.tell(response, *of_record);
                 }
-                Ok(response)
+                result
             }
-            Outcome::Completed { value: Err(error), recorded: true | false } => Err(error),
             // Never its own answer: that of the other run is the one that retries receive.
             Outcome::Overtaken(Standing::Settled(payload)) => Ok(exchange.duplicate(context, payload)),
             Outcome::Overtaken(Standing::Running(left)) => Ok(exchange.running(context, left)),
@@ -223,13 +227,13 @@ where
 
 impl Exchange {
     /// Receives the handler's response: it is passed on as it comes, or its body is read.
-    fn received<F, B: Body<Data = Bytes>>(
+    fn received<F, B: Body<Data = Bytes>, E>(
         &self,
         context: RequestContext<'_>,
         directives: HandlerDirectives,
         issued: Option<&IssuedFlag>,
         response: Response<B>,
-    ) -> HandlerStep<F, B> {
+    ) -> HandlerStep<F, B, E> {
         let (mut head, body) = response.into_parts();
         if let Some(issued) = issued {
             issued.mark(&mut head.headers);
@@ -246,14 +250,14 @@ impl Exchange {
     }
 
     /// Decides about a response whose body was read to its end.
-    fn read_whole<F, B: Body>(
+    fn read_whole<F, B: Body, E>(
         self: &Arc<Self>,
         context: RequestContext<'_>,
         directives: HandlerDirectives,
         token: Option<&Arc<PresentedToken>>,
         mut head: Parts,
         whole: Collected,
-    ) -> HandlerStep<F, B> {
+    ) -> HandlerStep<F, B, E> {
         let action = self.action(&head, Some(&whole), directives, context);
         let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
         // If nothing began, nothing has failed: the token that came is good as it is.
@@ -268,33 +272,5 @@ impl Exchange {
                 (head, ResponseBody::whole(whole.data, whole.trailers), action)
             }),
         })
-    }
-
-    /// Decides about a response whose body was not read to its end. What was read is put in front of the rest, and the
-    /// client receives it as a stream.
-    fn read_in_part<B: Body<Data = Bytes>>(
-        &self,
-        context: RequestContext<'_>,
-        directives: HandlerDirectives,
-        head: Parts,
-        error: CollectError<B::Error>,
-        rest: Pin<&mut HeldBody<B>>,
-    ) -> Answered<B> {
-        match error {
-            CollectError::TooLong(Excess { read }) | CollectError::TooSlow(Excess { read }) => {
-                let action = self.action_unheld(context, &head, false, directives);
-                (head, rest.resumed(read), action)
-            }
-            CollectError::Stalled => unreachable!("an answer may stand still"),
-            CollectError::Broken(Excess { read }, error) => {
-                // What was done in a transaction can still be undone.
-                let action = if self.engine.transactions.is_some() {
-                    RecordAction::Release(None)
-                } else {
-                    self.action_unheld(context, &head, true, directives)
-                };
-                (head, ResponseBody::broken(read, error), action)
-            }
-        }
     }
 }

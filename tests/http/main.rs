@@ -38,6 +38,8 @@ mod faulty_bench;
 #[allow(dead_code)]
 #[path = "../sql/folder.rs"]
 mod folder;
+#[cfg(feature = "axum")]
+mod immediate_stores;
 #[cfg(all(feature = "axum", feature = "json"))]
 mod invalid_settings;
 mod kept_request;

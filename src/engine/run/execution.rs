@@ -28,11 +28,14 @@ use crate::{
     value::{Payload, Record, State},
 };
 
-/// What came of what may have panicked.
-type Caught<T> = Result<T, Box<dyn Any + Send>>;
+/// What the work has panicked with.
+type Panic = Box<dyn Any + Send>;
 
-/// The end of a claim that is not there at once, with the value that waits for it.
-type Finishing<V> = Pin<Box<dyn Future<Output = (Caught<V>, FinishOutcome)> + Send>>;
+/// The end of a claim that is not there at once.
+struct Finishing {
+    end: Pin<Box<dyn Future<Output = FinishOutcome> + Send>>,
+    panic: Option<Panic>,
+}
 
 pin_project! {
     /// A run of a job, from its first poll to what the caller receives.
@@ -45,16 +48,17 @@ pin_project! {
     /// # Panics
     ///
     /// Panics if the job panics, after the claim has been ended.
-    pub(crate) struct Execution<J: Job> {
+    pub(crate) struct Execution<J> {
         #[pin]
         job: J,
         run: Run,
         // `None` while the work goes on.
-        finishing: Option<Finishing<J::Value>>,
+        finishing: Option<Finishing>,
     }
 }
 
 impl<J: Job> Execution<J> {
+    #[inline]
     pub(super) fn new(run: Run, job: J) -> Self {
         Self { job, run, finishing: None }
     }
@@ -76,39 +80,41 @@ impl<J: Job> Future for Execution<J> {
         let finishing = match this.finishing {
             Some(finishing) => finishing,
             none => {
-                let Some((value, completion)) = work(&mut this.job, this.run, cx) else { return Poll::Pending };
+                let Some((panic, completion)) = work(&mut this.job, this.run, cx) else { return Poll::Pending };
                 match end(&mut this.job, this.run, completion) {
-                    Ended::Now(ending) => return Poll::Ready(respond(this.job, &this.run.state, value, ending)),
-                    Ended::Later(end) => none.insert(Box::pin(async move { (value, end.await) })),
+                    Ended::Now(ending) => return Poll::Ready(respond(this.job, &this.run.state, panic, ending)),
+                    Ended::Later(end) => none.insert(Finishing { end, panic }),
                 }
             }
         };
-        let polled = finishing.as_mut().poll(cx);
+        let polled = finishing.end.as_mut().poll(cx);
         if polled.is_pending() {
             this.run.state.capture_runtime();
         }
-        let (value, ending) = ready!(polled);
-        Poll::Ready(respond(this.job, &this.run.state, value, ending))
+        let ending = ready!(polled);
+        let panic = finishing.panic.take();
+        Poll::Ready(respond(this.job, &this.run.state, panic, ending))
     }
 }
 
-/// Polls the work. `None`: it is pending.
-fn work<J: Job>(job: &mut Pin<&mut J>, run: &mut Run, cx: &mut Context<'_>) -> Option<(Caught<J::Value>, Completion)> {
-    let (value, completion) = match catch_unwind(AssertUnwindSafe(|| job.as_mut().poll_work(&run.state, cx))) {
-        Ok(Poll::Ready((value, completion))) => (Ok(value), Ok(completion)),
+/// Polls the work, and returns what is to be recorded, with the panic if it has panicked. `None`: it is pending.
+fn work<J: Job>(job: &mut Pin<&mut J>, run: &mut Run, cx: &mut Context<'_>) -> Option<(Option<Panic>, Completion)> {
+    match catch_unwind(AssertUnwindSafe(|| job.as_mut().poll_work(&run.state, cx))) {
+        Ok(Poll::Ready(completion)) => {
+            job.as_mut().drop_work();
+            Some((None, completion))
+        }
         Ok(Poll::Pending) => {
             run.state.capture_runtime();
             run.keep_alive(job.engine(), cx);
-            return None;
+            None
         }
-        Err(panic) => (Err(panic), Err(())),
-    };
-    job.as_mut().drop_work();
-    match (value, completion) {
-        (Err(panic), _) if run.state.is_detached() && !job.keeps_panics() => resume_unwind(panic),
-        (value, completion) => {
-            let completion = completion.unwrap_or_else(|()| job.as_mut().completion_of_panic(&run.state));
-            Some((value, completion))
+        Err(panic) => {
+            job.as_mut().drop_work();
+            if run.state.is_detached() && !job.keeps_panics() {
+                resume_unwind(panic);
+            }
+            Some((Some(panic), job.as_mut().completion_of_panic(&run.state)))
         }
     }
 }
@@ -158,14 +164,16 @@ fn end<J: Job>(job: &mut Pin<&mut J>, run: &mut Run, completion: Completion) -> 
 /// # Panics
 ///
 /// Resumes the panic of the work.
-fn respond<J: Job>(job: Pin<&mut J>, state: &RunState, value: Caught<J::Value>, ending: FinishOutcome) -> J::Output {
-    let outcome = match (value, ending) {
-        (Err(panic), _) => resume_unwind(panic),
-        (Ok(value), FinishOutcome::Recorded) => Outcome::Completed { value, recorded: true },
-        (Ok(value), FinishOutcome::Unrecorded) => Outcome::Completed { value, recorded: false },
-        (Ok(_), FinishOutcome::Lost(record)) => Outcome::Overtaken(standing(state, record)),
-        (Ok(_), FinishOutcome::RolledBack) => Outcome::RolledBack { attempt: state.granted.attempt },
-        (Ok(_), FinishOutcome::Unknown) => Outcome::CommitUnknown,
+fn respond<J: Job>(job: Pin<&mut J>, state: &RunState, panic: Option<Panic>, ending: FinishOutcome) -> J::Output {
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+    let outcome = match ending {
+        FinishOutcome::Recorded => Outcome::Completed { value: (), recorded: true },
+        FinishOutcome::Unrecorded => Outcome::Completed { value: (), recorded: false },
+        FinishOutcome::Lost(record) => Outcome::Overtaken(standing(state, record)),
+        FinishOutcome::RolledBack => Outcome::RolledBack { attempt: state.granted.attempt },
+        FinishOutcome::Unknown => Outcome::CommitUnknown,
     };
     job.respond(state, outcome)
 }

@@ -21,17 +21,17 @@ use crate::{
 
 /// The work of one operation, and what its caller receives.
 pub(crate) trait Job {
-    /// What the work produces, before the claim is ended.
-    type Value: Send + 'static;
     /// What the caller receives.
     type Output;
 
     fn engine(&self) -> &Arc<Engine>;
 
-    /// Does the work. A panic is caught, and resumed after the claim has ended.
-    fn poll_work(self: Pin<&mut Self>, state: &Arc<RunState>, cx: &mut Context<'_>) -> Poll<(Self::Value, Completion)>;
+    /// Does the work, keeps what it produces, and returns what is to be recorded. A panic is caught, and resumed after the
+    /// claim has ended.
+    fn poll_work(self: Pin<&mut Self>, state: &RunState, cx: &mut Context<'_>) -> Poll<Completion>;
 
-    /// Drops the work, which has ended or panicked. It is gone before its claim is ended.
+    /// Drops the work, which has ended or panicked, but not what it has produced. The work is gone before its claim is
+    /// ended.
     fn drop_work(self: Pin<&mut Self>);
 
     /// Returns whether a panic is recorded even if the client has left: it then cannot be that the work lacks the
@@ -44,8 +44,8 @@ pub(crate) trait Job {
     /// Returns for how long an attempt is counted whose transaction was rolled back. `None`: it is not counted.
     fn remembers_rolled_back(&self, attempt: u32) -> Option<Duration>;
 
-    /// Returns what the caller receives.
-    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<Self::Value>) -> Self::Output;
+    /// Returns what the caller receives. If the work has completed, that is what it has produced.
+    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<()>) -> Self::Output;
 }
 
 /// The settings of a job that is a message, a function or a case of reconciliation.
@@ -58,37 +58,40 @@ pub(crate) struct FnSettings {
 
 pin_project! {
     /// A job that is an `async` block, whose outcome a closure maps.
-    pub(crate) struct FnJob<F, M> {
+    pub(crate) struct FnJob<F, V, M> {
         engine: Arc<Engine>,
         settings: FnSettings,
         #[pin]
         work: Option<F>,
+        value: Option<V>,
         map: Option<M>,
     }
 }
 
-impl<F, M> FnJob<F, M> {
+impl<F, V, M> FnJob<F, V, M> {
     pub(crate) fn new(engine: Arc<Engine>, settings: FnSettings, work: F, map: M) -> Self {
-        Self { engine, settings, work: Some(work), map: Some(map) }
+        Self { engine, settings, work: Some(work), value: None, map: Some(map) }
     }
 }
 
-impl<F, V, M, T> Job for FnJob<F, M>
+impl<F, V, M, T> Job for FnJob<F, V, M>
 where
     F: Future<Output = (V, Completion)>,
-    V: Send + 'static,
     M: FnOnce(&RecordKey, Outcome<V>) -> T,
 {
-    type Value = V;
     type Output = T;
 
     fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    fn poll_work(self: Pin<&mut Self>, _: &Arc<RunState>, cx: &mut Context<'_>) -> Poll<(V, Completion)> {
-        match self.project().work.as_pin_mut() {
-            Some(work) => work.poll(cx),
+    fn poll_work(self: Pin<&mut Self>, _: &RunState, cx: &mut Context<'_>) -> Poll<Completion> {
+        let this = self.project();
+        match this.work.as_pin_mut() {
+            Some(work) => work.poll(cx).map(|(value, completion)| {
+                *this.value = Some(value);
+                completion
+            }),
             None => panic!("polled after it was ready"),
         }
     }
@@ -113,9 +116,11 @@ where
         self.settings.counts.as_ref().map(|remembered| remembered(attempt))
     }
 
-    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<V>) -> T {
-        match self.project().map.take() {
-            Some(map) => map(&state.key, outcome),
+    fn respond(self: Pin<&mut Self>, state: &RunState, outcome: Outcome<()>) -> T {
+        let this = self.project();
+        let value = || this.value.take().unwrap_or_else(|| panic!("polled after it was ready"));
+        match this.map.take() {
+            Some(map) => map(&state.key, outcome.with(value)),
             None => panic!("polled after it was ready"),
         }
     }

@@ -20,7 +20,7 @@
 //! of a store that answers at once need none, and what few runs need (heartbeat, retries, transactions) is boxed when
 //! it is needed. The whole has to stay below 640 bytes for a handler of Axum: glibc serves allocations of up to 1,032
 //! bytes from a cache of the thread, and a larger one costs several times as much. `benches/layer` measures it, and
-//! `tests/http/sizes.rs` asserts it.
+//! `src/http/tests.rs` asserts it.
 
 mod commit;
 mod execution;
@@ -67,6 +67,7 @@ impl Run {
     }
 
     /// Runs a job, and ends the claim as the job says.
+    #[inline]
     pub(crate) fn execute<J: Job>(self, job: J) -> Execution<J> {
         Execution::new(self, job)
     }

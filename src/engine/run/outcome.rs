@@ -62,6 +62,19 @@ pub(crate) enum Completion {
     Undo(Duration),
 }
 
+impl Outcome<()> {
+    /// Adds the value of the work, if it has completed.
+    pub(super) fn with<V>(self, value: impl FnOnce() -> V) -> Outcome<V> {
+        match self {
+            Self::Completed { value: (), recorded } => Outcome::Completed { value: value(), recorded },
+            Self::Overtaken(standing) => Outcome::Overtaken(standing),
+            Self::RolledBack { attempt } => Outcome::RolledBack { attempt },
+            Self::CommitUnknown => Outcome::CommitUnknown,
+            Self::NotRun(why) => Outcome::NotRun(why),
+        }
+    }
+}
+
 impl NotRun {
     /// Returns the refusal of a caller that receives no kept answer.
     pub(crate) fn refusal(&self) -> Refusal {

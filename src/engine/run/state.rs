@@ -59,38 +59,34 @@ impl RunState {
     /// Creates the state of a run that begins with a grant.
     pub(super) fn new(engine: &Engine, request: ClaimRequest, grant: &Grant) -> Self {
         let slot = grant.transaction.as_ref().map(|transaction| transaction.slot());
-        // Nobody else can have a key whose transaction has not ended.
-        let renewed = Some(grant.sent).filter(|_| slot.is_none());
-        let flags = if engine.cancel_on_disconnect { ATTACHED } else { 0 };
-        let secret = engine.secret.clone();
-        Self { slot, ..Self::of(request.key, request.claim, grant.granted, secret, request.party, renewed, flags) }
+        Self {
+            key: request.key,
+            claim: request.claim,
+            granted: grant.granted,
+            secret: engine.secret.clone(),
+            party: request.party,
+            flags: AtomicU8::new(if engine.cancel_on_disconnect { ATTACHED } else { 0 }),
+            // Nobody else can have a key whose transaction has not ended.
+            renewed: Mutex::new(Some(grant.sent).filter(|_| slot.is_none())),
+            slot,
+            changed: Notify::const_new(),
+            directives: Mutex::new(HandlerDirectives::default()),
+            runtime: OnceLock::new(),
+        }
     }
 
     /// Creates the state of an operation that has ended before: nothing is claimed for its duplicate.
     pub(crate) fn of_duplicate(key: RecordKey, claim: Claim, origin: Origin, secret: Option<Secret>) -> Self {
-        let granted = Granted { attempt: 0, origin, ..Granted::first(&claim) };
-        Self::of(key, claim, granted, secret, Party::Scope, None, 0)
-    }
-
-    fn of(
-        key: RecordKey,
-        claim: Claim,
-        granted: Granted,
-        secret: Option<Secret>,
-        party: Party,
-        renewed: Option<Instant>,
-        flags: u8,
-    ) -> Self {
         Self {
+            granted: Granted { attempt: 0, origin, ..Granted::first(&claim) },
             key,
             claim,
-            granted,
             secret,
             slot: None,
-            party,
-            flags: AtomicU8::new(flags),
-            renewed: Mutex::new(renewed),
-            changed: Notify::new(),
+            party: Party::Scope,
+            flags: AtomicU8::new(0),
+            renewed: Mutex::new(None),
+            changed: Notify::const_new(),
             directives: Mutex::new(HandlerDirectives::default()),
             runtime: OnceLock::new(),
         }

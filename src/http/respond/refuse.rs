@@ -55,7 +55,7 @@ impl Exchange {
     /// removed, since an earlier process may have kept them.
     pub(crate) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
         self.engine.report(&Event::Replayed { key });
-        let times = self.time_fields(kept.completed, kept.expires);
+        let (completed, expires) = (kept.completed, kept.expires);
         let failed = kept.has_failed();
         let mut response = Response::new(ResponseBody::whole(kept.body, kept.trailers));
         *response.status_mut() = kept.status;
@@ -65,8 +65,10 @@ impl Exchange {
         for name in &self.headers.not {
             headers.remove(name);
         }
-        for (name, value) in times {
-            headers.insert(name, value);
+        if self.completed_header.is_some() || self.expires_header.is_some() {
+            for (name, value) in self.time_fields(completed, expires) {
+                headers.insert(name, value);
+            }
         }
         if self.sdk_hints && failed {
             problem::set_sdk_hints(headers, false);
