@@ -1,11 +1,20 @@
 //! What an observer hears, and what nobody hears: the text of a key.
 
-use crate::faulty_bench::{Ask, Bench, End, LEASE, ask, secs};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use crate::{
+    answers::fixture::Fixture,
+    common::Counter,
+    faulty_bench::{Ask, Bench, End, LEASE, ask, secs},
+};
 use bytes::Bytes;
 use http::Response;
 use tokio::time::sleep;
 use tower_idempotency::{
-    BackgroundTasks, IdempotencyLayer, OnDuplicate, Policy, WhileRunning,
+    BackgroundTasks, Event, IdempotencyLayer, Observer, OnDuplicate, Policy, WhileRunning,
     policy::Reply,
     store::{StoreErrorKind, StoreVerb},
 };
@@ -188,4 +197,38 @@ async fn of_a_client_that_leaves() {
         bench.until(secs(9)).await;
         assert_eq!(bench.log.take(), expected);
     }
+}
+
+#[derive(Default)]
+struct Replays(AtomicUsize);
+
+impl Observer for Replays {
+    fn on_event(&self, event: &Event<'_>) {
+        if let Event::Replayed { .. } = event {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_may_be_shared_or_a_closure() {
+    let (shared, counted) = (Arc::new(Replays::default()), Counter::default());
+    let counting = counted.clone();
+    let closure = move |event: &Event<'_>| {
+        if let Event::Replayed { .. } = event {
+            counting.next();
+        }
+    };
+    let erased: Arc<dyn Observer> = shared.clone();
+    let fixtures = [
+        Fixture::new(|layer| layer.observer(shared.clone()), |_| "done"),
+        Fixture::new(|layer| layer.observer(erased), |_| "done"),
+        Fixture::new(|layer| layer.observer(closure), |_| "done"),
+    ];
+    for fixture in fixtures {
+        for _ in 0..2 {
+            assert_eq!(fixture.ask().await.status(), 200);
+        }
+    }
+    assert_eq!((shared.0.load(Ordering::Relaxed), counted.get()), (2, 1));
 }

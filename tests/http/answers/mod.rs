@@ -3,6 +3,7 @@
 #[cfg(feature = "testing")]
 mod added_fields;
 pub(crate) mod fixture;
+mod keys_of_bodies;
 mod limits;
 mod policies;
 #[cfg(feature = "json")]

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Operation,
+    IdempotencyLayer, MemoryStore, Operation, key,
     preset::{self, Preset},
     store::{StoreErrorKind, StoreVerb},
     testing::FaultyStore,
@@ -210,4 +210,16 @@ async fn a_panic_is_kept_for_sdks_of_stripe() {
     assert_eq!((status.as_u16(), &error["error"]["type"]), (500, &"api_error".into()));
     assert_eq!(headers["stripe-should-retry"], "false");
     assert_eq!(runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_preset_serves_several_layers() {
+    let preset = Preset::new(|layer| layer.key(key::header("X-Request-Id")));
+    for _ in 0..2 {
+        let layer = IdempotencyLayer::new(MemoryStore::new()).preset(preset.clone());
+        let app: Router = Router::new().route("/", post(|| async { "done" })).layer(layer);
+        let ask = || Request::post("/").header("X-Request-Id", "k").body(Body::empty()).unwrap();
+        assert_eq!(see(app.clone().oneshot(ask()).await.unwrap()).await, Seen::first(200, "done"));
+        assert_eq!(see(app.oneshot(ask()).await.unwrap()).await, Seen::replay(200, "done"));
+    }
 }
