@@ -7,14 +7,12 @@ use std::{future::Future, time::Duration};
 
 use sqlx::{Connection, Database, error::DatabaseError};
 
-use crate::value::StoreError;
+use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    error::ErrorClass,
     outbox,
     schema::Missing,
     statement::{Dialect, Statement, Texts},
-    store::purge::PurgeLock,
     table::Table,
 };
 
@@ -38,6 +36,28 @@ pub struct StatementResult<R> {
     pub(crate) rows: Vec<R>,
     /// How many rows were changed, if the statement writes.
     pub(crate) count: u64,
+}
+
+/// The meaning of an error of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The statement lost against another and was undone: it may be sent again.
+    Conflict,
+    /// The server ends this connection. It is unknown whether the statement took effect.
+    Disconnected,
+    /// The statement was not done, for this reason.
+    Rejected(StoreErrorKind, &'static str),
+}
+
+/// How a process takes its turn at purging a table, so that one of many purges at a time.
+#[derive(Debug)]
+pub struct PurgeLock {
+    /// The statement that begins it.
+    pub(in crate::sql) begin: Option<&'static str>,
+    /// The query that returns 1 if it is this process's turn.
+    pub(in crate::sql) take: String,
+    /// The statement that ends it.
+    pub(in crate::sql) end: String,
 }
 
 type Options<D> = <<D as Database>::Connection as Connection>::Options;

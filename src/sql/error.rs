@@ -1,6 +1,6 @@
 //! What the errors of a database mean.
 //!
-//! Each database classifies its own codes (`SqlDatabase::refusal`) into three: the statement lost and may be sent again, the
+//! Each database classifies its own codes (`Driver::refusal`) into three: the statement lost and may be sent again, the
 //! connection is cut, or the statement was not done for a reason. The conversion to a `StoreError` is the same for all.
 
 use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
@@ -9,18 +9,7 @@ use sqlx::Error;
 
 use crate::value::{StoreError, StoreErrorKind};
 
-use super::driver::SqlDatabase;
-
-/// The meaning of an error of the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// The statement lost against another and was undone: it may be sent again.
-    Conflict,
-    /// The server ends this connection. It is unknown whether the statement took effect.
-    Disconnected,
-    /// The statement was not done, for this reason.
-    Rejected(StoreErrorKind, &'static str),
-}
+use super::driver::{ErrorClass, SqlDatabase};
 
 /// The reason why a statement has no answer.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use crate::{
         scope::IntoScopeExtractor,
     },
     http::{Exchange, FailOpen, Idempotency, Scoping},
-    layer::Preset,
     store::{Store, TransactionalStore},
     value::Policy,
 };
@@ -95,11 +94,6 @@ impl IdempotencyLayer {
     )]
     pub fn transactional(store: impl TransactionalStore) -> Self {
         Self { exchange: Arc::new(Exchange::new(Engine::transactional(store))) }
-    }
-
-    /// Applies a preset: everything that a platform or a convention asks for, in one call. Later calls adjust it.
-    pub fn preset(self, preset: Preset) -> Self {
-        preset.apply(self)
     }
 
     /// Sets where the key comes from. Default: [`key::header("Idempotency-Key")`](crate::key::header).

@@ -28,8 +28,15 @@ impl Preset {
         Self(Arc::new(apply))
     }
 
-    pub(super) fn apply(self, layer: IdempotencyLayer) -> IdempotencyLayer {
+    fn apply(self, layer: IdempotencyLayer) -> IdempotencyLayer {
         (self.0)(layer)
+    }
+}
+
+impl IdempotencyLayer {
+    /// Applies a preset: everything that a platform or a convention asks for, in one call. Later calls adjust it.
+    pub fn preset(self, preset: Preset) -> Self {
+        preset.apply(self)
     }
 }
 

@@ -15,7 +15,7 @@
 //!
 //! The [guide](crate::guide::guards) explains which guard fits which case, and what each alone does not cover.
 
-// For maintainers: `state`, `version` and `flow` are the guards, each one statement and, if it changed no row, a
+// For maintainers: `state`, over the states in `row_state`, `version` and `flow` are the guards, each one statement and, if it changed no row, a
 // second one that says why. `connection` is what they run on, `text` puts their statements together, `name` checks
 // names, `outcome` is what they return.
 
@@ -23,6 +23,7 @@ mod connection;
 mod flow;
 mod name;
 mod outcome;
+mod row_state;
 mod state;
 mod text;
 mod version;
@@ -32,6 +33,7 @@ pub use self::{
     flow::{Entry, FlowTable},
     name::Column,
     outcome::{Flow, Transition, Written},
-    state::{Move, State, StateMachine},
+    row_state::State,
+    state::{Move, StateMachine},
     version::{Versioned, Write},
 };

@@ -1,7 +1,7 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    Transition,
+    State, Transition,
     connection::{Bind, Connection},
     name::{Column, TableName},
     text::{Form, Text, Values, several},
@@ -9,53 +9,6 @@ use super::{
 
 /// How often a move is tried again if it moved no row, but the row is then found in a state that allows it.
 const TRIES: usize = 3;
-
-/// The states of a row, and which of them may become which.
-///
-/// ```
-/// use tower_idempotency::sql::guard::State;
-///
-/// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-/// enum Order {
-///     Unpaid,
-///     Paid,
-///     Closed,
-/// }
-///
-/// impl State for Order {
-///     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid, Self::Closed];
-///
-///     fn as_str(self) -> &'static str {
-///         match self {
-///             Self::Unpaid => "unpaid",
-///             Self::Paid => "paid",
-///             Self::Closed => "closed",
-///         }
-///     }
-///
-///     fn may_become(self, next: Self) -> bool {
-///         matches!((self, next), (Self::Unpaid, Self::Paid | Self::Closed))
-///     }
-/// }
-///
-/// assert_eq!(Order::from_text("paid"), Some(Order::Paid));
-/// ```
-pub trait State: Copy + PartialEq + Send + Sync + 'static {
-    /// All states.
-    const ALL: &'static [Self];
-
-    /// Returns the state's word in the column of states: text, or a value of an enumeration of the database's.
-    fn as_str(self) -> &'static str;
-
-    /// Returns whether a row in this state may move to `next`. The result for a state and itself is ignored: a row that
-    /// is in that state already makes no move.
-    fn may_become(self, next: Self) -> bool;
-
-    /// Returns the state of a word.
-    fn from_text(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|state| state.as_str() == word)
-    }
-}
 
 /// Rows whose state makes legal moves only: see [`State`].
 ///

@@ -8,7 +8,7 @@
 // For maintainers, in reading order:
 //
 // - `message`, `table`: what is staged, and how. `statements`: the texts, from the `.sql` files of each database.
-// - `relay`: the settings and the loop. `batch` leases messages, `sending` and `flight` send them, `topics` keeps one
+// - `relay`: the settings. `run`: the loop. `batch` leases messages, `sending` and `flight` send them, `topics` keeps one
 //   destination from taking the whole relay. `sender` is the application's side.
 // - `inspect`: statistics, messages that stay, discarding, purging.
 //
@@ -21,6 +21,7 @@ mod inspect;
 mod message;
 mod relay;
 mod relay_stats;
+mod run;
 mod sender;
 mod sending;
 mod statements;

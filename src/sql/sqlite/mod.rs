@@ -16,12 +16,10 @@ use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
     SqlStore, SqlStoreBuilder,
-    driver::{Driver, same_for},
-    error::ErrorClass,
+    driver::{Driver, ErrorClass, PurgeLock, same_for},
     outbox::{self, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
-    store::purge::PurgeLock,
     table::Table,
 };
 

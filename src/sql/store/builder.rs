@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    SqlShared, connection_cache::ConnectionCache, namespace::Namespace, purge::Purging, recent_keys::RecentKeys,
+    Purging, SqlShared, connection_cache::ConnectionCache, namespace::Namespace, recent_keys::RecentKeys,
     record_waiters::RecordWaiters,
 };
 

@@ -38,7 +38,11 @@ mod store_impl;
 pub(in crate::sql) mod values;
 pub(in crate::sql) mod waiting;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use sqlx::{Database, Pool};
 use tokio::sync::Semaphore;
@@ -46,8 +50,7 @@ use tokio::sync::Semaphore;
 use crate::value::StoreError;
 
 use self::{
-    connection_cache::ConnectionCache, namespace::Namespace, purge::Purging, recent_keys::RecentKeys,
-    record_waiters::RecordWaiters,
+    connection_cache::ConnectionCache, namespace::Namespace, recent_keys::RecentKeys, record_waiters::RecordWaiters,
 };
 use super::{driver::SqlDatabase, statement::Statements, table::Table, transaction::InProcessClaims};
 
@@ -121,6 +124,21 @@ pub(super) struct SqlShared<D: Database> {
     pub(super) seats: Arc<Semaphore>,
     /// Bounds the writers to one, if the database has one writer at a time.
     pub(super) writing: Option<Arc<Semaphore>>,
+}
+
+/// Whether and how often a store removes expired records, once it is used.
+pub(super) struct Purging {
+    /// The pause between two rounds; `None` if it is switched off.
+    every: Option<Duration>,
+    /// Whether the background task was spawned, which the first statement does.
+    began: AtomicBool,
+}
+
+impl Purging {
+    /// Creates the setting; nothing is spawned yet.
+    pub(in crate::sql) fn new(every: Option<Duration>) -> Self {
+        Self { every, began: AtomicBool::new(false) }
+    }
 }
 
 impl<D: SqlDatabase> SqlStore<D> {

@@ -9,10 +9,7 @@
 
 use std::{
     iter::repeat,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
@@ -29,39 +26,13 @@ use crate::{
     value::{StoreError, jitter},
 };
 
-use super::{SqlShared, namespace::Namespace, retry::unreadable, values::bytes};
+use super::{Purging, SqlShared, namespace::Namespace, retry::unreadable, values::bytes};
 
 /// How many records one round removes before a pause.
 const AT_ONCE: usize = 1000;
 
 /// The pause between two rounds if there are more records, so that a large backlog does not crowd out requests.
 const BREATH: Duration = Duration::from_millis(100);
-
-/// Whether and how often a store removes expired records, once it is used.
-pub(in crate::sql) struct Purging {
-    /// The pause between two rounds; `None` if it is switched off.
-    every: Option<Duration>,
-    /// Whether the background task was spawned, which the first statement does.
-    began: AtomicBool,
-}
-
-impl Purging {
-    /// Creates the setting; nothing is spawned yet.
-    pub(in crate::sql) fn new(every: Option<Duration>) -> Self {
-        Self { every, began: AtomicBool::new(false) }
-    }
-}
-
-/// How a process takes its turn at purging a table, so that one of many purges at a time.
-#[derive(Debug)]
-pub struct PurgeLock {
-    /// The statement that begins it.
-    pub(in crate::sql) begin: Option<&'static str>,
-    /// The query that returns 1 if it is this process's turn.
-    pub(in crate::sql) take: String,
-    /// The statement that ends it.
-    pub(in crate::sql) end: String,
-}
 
 impl<D: SqlDatabase> SqlStore<D> {
     /// Begins to purge in the background, unless that has begun already or is switched off.

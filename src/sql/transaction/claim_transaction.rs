@@ -11,8 +11,8 @@ use sqlx::Error;
 
 use crate::{
     sql::{
-        driver::{SqlDatabase, Value},
-        error::{ErrorClass, StatementError},
+        driver::{ErrorClass, SqlDatabase, Value},
+        error::StatementError,
         store::{
             SqlShared,
             retry::fits,

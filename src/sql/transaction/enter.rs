@@ -16,8 +16,8 @@ use tokio::{
 use crate::{
     sql::{
         SqlStore,
-        driver::{SqlDatabase, Value},
-        error::{ErrorClass, StatementError, corrupt},
+        driver::{ErrorClass, SqlDatabase, Value},
+        error::{StatementError, corrupt},
         statement::Statement,
         store::{
             claim::claimed,
@@ -32,8 +32,9 @@ use crate::{
 
 use super::{
     claim_transaction::ClaimTransaction,
-    in_process_claims::{ClaimEntry, RunningClaim},
+    in_process_claims::ClaimEntry,
     open_transaction::{OpenTransaction, Permits},
+    running_claim::RunningClaim,
 };
 
 /// How often a claim that lost against others begins anew, and how long it waits before.

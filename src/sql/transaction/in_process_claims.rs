@@ -6,13 +6,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use sqlx::Database;
-
 use crate::{
-    sql::store::SqlShared,
     store::Granted,
     value::{Claim, Head, State, millis},
 };
@@ -38,26 +35,9 @@ impl InProcessClaims {
         self.lock().get(id).copied()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, ClaimEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A key's place among the running claims, given up when it is dropped.
-pub(in crate::sql) struct RunningClaim<D: Database> {
-    shared: Arc<SqlShared<D>>,
-    id: Vec<u8>,
-}
-
-impl<D: Database> RunningClaim<D> {
-    /// Takes the place, or returns who has it.
-    pub(in crate::sql) fn take(
-        shared: &Arc<SqlShared<D>>,
-        id: &[u8],
-        claim: &Claim,
-        granted: Granted,
-    ) -> Result<Self, Box<ClaimEntry>> {
-        let mut running = shared.running.lock();
+    /// Adds a claim that is not written yet, or returns the one that runs under the key.
+    pub(super) fn add(&self, id: &[u8], claim: &Claim, granted: Granted) -> Result<(), Box<ClaimEntry>> {
+        let mut running = self.lock();
         if let Some(runner) = running.get(id) {
             return Err(Box::new(*runner));
         }
@@ -71,23 +51,22 @@ impl<D: Database> RunningClaim<D> {
             ..Head::new(State::Running, claim.claimant, granted.attempt)
         };
         running.insert(id.to_vec(), ClaimEntry { head, written: false });
-        Ok(Self { shared: Arc::clone(shared), id: id.to_vec() })
+        Ok(())
     }
 
-    /// Records that the claim is written.
-    pub(in crate::sql) fn written(&self) {
-        if let Some(runner) = self.shared.running.lock().get_mut(&self.id) {
+    /// Records that a claim is written.
+    pub(super) fn written(&self, id: &[u8]) {
+        if let Some(runner) = self.lock().get_mut(id) {
             runner.written = true;
         }
     }
-}
 
-impl<D: Database> Drop for RunningClaim<D> {
-    fn drop(&mut self) {
-        let runner = self.shared.running.lock().remove(&self.id);
-        // One that only asked, and was refused, has ended nothing: those who wait would all ask, and wake one another.
-        if runner.is_some_and(|runner| runner.written) {
-            self.shared.waiters.wake(&self.id);
-        }
+    /// Removes a claim, and returns whether it was written.
+    pub(super) fn remove(&self, id: &[u8]) -> bool {
+        self.lock().remove(id).is_some_and(|runner| runner.written)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, ClaimEntry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! 1. `enter`: the claim. Keys that run in this process, then the committed record, then a transaction.
 //! 2. `in_process_claims`: the keys that run in transactions of this process, which no other connection can see.
+//!    `running_claim`: the place of one of them, given up when it is dropped.
 //! 3. `open_transaction`: the connection with the open transaction. `claim_transaction`: the claim in it, which commits
 //!    or rolls back.
 //! 4. `tx`: the transaction while the handler has it. `cell`: while it has not.
@@ -30,6 +31,7 @@ mod in_process_claims;
 mod no_transaction;
 mod open_transaction;
 mod operation;
+mod running_claim;
 mod settle_in;
 mod tx;
 

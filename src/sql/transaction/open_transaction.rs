@@ -11,7 +11,7 @@ use crate::sql::{
     store::{SqlShared, connection_cache::AtHand},
 };
 
-use super::in_process_claims;
+use super::running_claim::RunningClaim;
 
 /// A connection with an open transaction. If it is dropped, the connection is closed, which rolls everything back.
 pub(super) struct OpenTransaction<D: SqlDatabase> {
@@ -24,7 +24,7 @@ pub(super) struct OpenTransaction<D: SqlDatabase> {
     ended: bool,
     // Dropped after the connection.
     /// The key's place among the running ones, given up after the connection.
-    running: Option<in_process_claims::RunningClaim<D>>,
+    running: Option<RunningClaim<D>>,
     _permits: Permits,
 }
 
@@ -37,7 +37,7 @@ impl<D: SqlDatabase> OpenTransaction<D> {
     pub(super) fn new(
         connection: PoolConnection<D>,
         shared: Arc<SqlShared<D>>,
-        running: in_process_claims::RunningClaim<D>,
+        running: RunningClaim<D>,
         permits: Permits,
     ) -> Self {
         let runtime = Handle::current();
@@ -102,7 +102,7 @@ impl<D: SqlDatabase> OpenTransaction<D> {
     }
 
     /// Rolls the transaction back and keeps the place among the running claims.
-    pub(super) async fn abandon(mut self) -> Option<in_process_claims::RunningClaim<D>> {
+    pub(super) async fn abandon(mut self) -> Option<RunningClaim<D>> {
         // If this fails the connection is closed.
         let _ = self.roll_back().await;
         self.running.take()

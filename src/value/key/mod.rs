@@ -2,7 +2,7 @@
 //!
 //! - `record_key`: route, scope and key, with their lengths in front, so that no two names have the same bytes.
 //! - `digest`, `compact`: SHA-256 over parts of known length. `secret`: the same as an HMAC, and the replacement of a
-//!   secret.
+//!   secret. `secret_number`: which secret the values of a record were made with.
 //! - `child`: keys for the steps of an operation, derived from its first claim.
 
 mod child;
@@ -10,6 +10,7 @@ mod compact;
 mod digest;
 mod record_key;
 mod secret;
+mod secret_number;
 
 pub(crate) use self::{
     child::child_key,
@@ -19,5 +20,6 @@ pub(crate) use self::{
 };
 pub use self::{
     record_key::RecordKey,
-    secret::{Secret, SecretNumber, SecretTooShort},
+    secret::{Secret, SecretTooShort},
+    secret_number::SecretNumber,
 };

@@ -3,7 +3,7 @@ use std::{error::Error, fmt, sync::Arc};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::digest::hex;
+use super::SecretNumber;
 use crate::value::{Caller, Fingerprint};
 
 /// The length of the hash, in bytes: a shorter secret is weaker than the hash itself (RFC 2104, section 3).
@@ -117,7 +117,7 @@ impl SecretKey {
         }
         let Ok(mac) = Hmac::<Sha256>::new_from_slice(secret) else { unreachable!("HMAC takes keys of any length") };
         let [a, b, c, d, ..] = <[u8; 32]>::from(mac.clone().chain_update(NUMBER).finalize().into_bytes());
-        Ok(Self { number: SecretNumber(u32::from_be_bytes([a, b, c, d]).max(1)), mac })
+        Ok(Self { number: SecretNumber::from_u32(u32::from_be_bytes([a, b, c, d]).max(1)), mac })
     }
 
     fn caller(&self, caller: Caller) -> Caller {
@@ -156,33 +156,6 @@ impl Clone for SecretKey {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|key| key.number)).finish()
-    }
-}
-
-/// The number of a secret, which identifies the secret that the values of a record were made with.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SecretNumber(u32);
-
-impl SecretNumber {
-    /// No secret: the values are plain digests.
-    pub const NONE: Self = Self(0);
-
-    /// Creates the number that a store has kept.
-    #[must_use]
-    pub const fn from_u32(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number, for a store to keep.
-    #[must_use]
-    pub const fn to_u32(self) -> u32 {
-        self.0
-    }
-}
-
-impl fmt::Debug for SecretNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SecretNumber({})", hex(&self.0.to_be_bytes()))
     }
 }
 

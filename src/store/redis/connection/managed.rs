@@ -8,6 +8,8 @@
 
 mod confirm;
 mod dial;
+mod dial_state;
+mod last_confirmed;
 mod target;
 
 use std::{
@@ -22,17 +24,14 @@ use redis::{
 };
 use tokio::{
     sync::{Mutex, Notify},
-    time::{Instant, timeout},
+    time::Instant,
 };
 
 use crate::store::redis::error::CommandError;
 
 pub(in crate::store::redis) use self::target::Target;
 
-use self::{
-    confirm::LastConfirmed,
-    dial::{DialState, LONGEST_PAUSE},
-};
+use self::{dial_state::DialState, last_confirmed::LastConfirmed};
 use super::{answers::Answers, wire::Limits};
 
 /// How long a connection to a server that accepts no writes is kept at least.
@@ -135,15 +134,6 @@ impl ManagedConnection {
         if since.elapsed() >= REPLICA {
             self.give_up(number);
         }
-    }
-
-    /// Returns the connection, opened if there is none.
-    pub(in crate::store::redis) async fn connected(self: &Arc<Self>) -> Result<OpenConnection, CommandError> {
-        if let Some(current) = self.current() {
-            return Ok(current);
-        }
-        let limit = self.limits.connect.saturating_add(LONGEST_PAUSE);
-        timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(CommandError::NoConnection))
     }
 
     /// Gives up the connection of this number, so that the next command opens another.

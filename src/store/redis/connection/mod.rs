@@ -2,7 +2,7 @@
 //!
 //! - `transport`: what the verbs use, whatever is behind it; a command whose connection broke is sent once more here.
 //! - `managed`: one connection that all callers share. `managed/dial` opens it, `managed/confirm` asks the sentinels,
-//!   `managed/target` is where it leads.
+//!   `managed/target` is where it leads. `managed/dial_state` and `managed/last_confirmed` are what these remember.
 //! - `answers`: notices a connection on which nothing is answered.
 //! - `wire`: limits, repetition, and how an answer is read.
 //! - `sentinel`, `cluster`, `tls`, `url`: what the names say. `slot`: the arithmetic of cluster slots.

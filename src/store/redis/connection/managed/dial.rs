@@ -14,19 +14,14 @@ use tokio::{
     runtime::Handle,
     sync::OwnedMutexGuard,
     task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
-use super::{ManagedConnection, OpenConnection};
-use crate::{
-    store::redis::error::CommandError,
-    value::{doubled, jitter},
+use super::{
+    ManagedConnection, OpenConnection,
+    dial_state::{DialState, LONGEST_PAUSE},
 };
-
-/// The pause after a first failed try to connect; it doubles with each further one.
-const PAUSE: Duration = Duration::from_millis(25);
-/// The longest pause between two tries.
-pub(in crate::store::redis) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+use crate::store::redis::error::CommandError;
 
 /// After this long, another attempt begins in parallel with one that has not ended: that one may never end, although
 /// the server or its replacement is available.
@@ -36,18 +31,16 @@ const PARALLEL_AFTER: Duration = Duration::from_millis(500);
 /// may take to arrive.
 const LAST_CHANCE: Duration = Duration::from_millis(10);
 
-/// The results of the last tries to connect.
-#[derive(Default)]
-pub(in crate::store::redis) struct DialState {
-    /// How many tries in a row have failed.
-    failures: u32,
-    /// When the next try may begin.
-    not_before: Option<Instant>,
-    /// Why the last try failed; callers that waited for it get the same error.
-    error: Option<RedisError>,
-}
-
 impl ManagedConnection {
+    /// Returns the connection, opened if there is none.
+    pub(in crate::store::redis) async fn connected(self: &Arc<Self>) -> Result<OpenConnection, CommandError> {
+        if let Some(current) = self.current() {
+            return Ok(current);
+        }
+        let limit = self.limits.connect.saturating_add(LONGEST_PAUSE);
+        timeout(limit, Box::pin(self.connect())).await.unwrap_or(Err(CommandError::NoConnection))
+    }
+
     /// Opens a connection, or waits for the caller that is opening one.
     pub(in crate::store::redis) async fn connect(self: &Arc<Self>) -> Result<OpenConnection, CommandError> {
         let before = self.tries.load(Relaxed);
@@ -56,7 +49,7 @@ impl ManagedConnection {
             return Ok(current);
         }
         if self.tries.load(Relaxed) > before
-            && let Some(error) = dial.error.clone()
+            && let Some(error) = dial.error()
         {
             return Err(CommandError::NotSent(error));
         }
@@ -97,21 +90,14 @@ impl ManagedConnection {
 
     /// Opens a connection after the pause that is due, and keeps the result.
     async fn dial(self: &Arc<Self>, dial: &mut DialState) -> Result<OpenConnection, RedisError> {
-        if let Some(moment) = dial.not_before {
-            sleep_until(moment).await;
-        }
+        dial.pause().await;
         // With sentinels several connections are needed; each has the same limit.
         let limit = self.limits.connect.saturating_mul(3);
         let connected = timeout(limit, self.attempts()).await.unwrap_or_else(|_| Err(late()));
         self.tries.fetch_add(1, Relaxed);
         match &connected {
             Ok(_) => *dial = DialState::default(),
-            Err(error) => {
-                let pause = doubled(PAUSE, dial.failures.min(5), LONGEST_PAUSE);
-                dial.failures += 1;
-                dial.not_before = Some(Instant::now() + jitter(pause));
-                dial.error = Some(error.clone());
-            }
+            Err(error) => dial.fail(error.clone()),
         }
         connected
     }
