@@ -83,11 +83,11 @@ pin_project! {
 }
 
 /// A request whose body is being read.
-pub(super) struct Receiving<S> {
-    pub(super) exchange: Arc<Exchange>,
-    pub(super) service: S,
-    pub(super) parts: Parts,
-    pub(super) subject: PartialIdentity,
+struct Receiving<S> {
+    exchange: Arc<Exchange>,
+    service: S,
+    parts: Parts,
+    subject: PartialIdentity,
 }
 
 /// A request whose body could not be read, while the rest of it is drained.
@@ -110,10 +110,16 @@ where
 
     /// Creates the future of a request whose body is read in place.
     #[inline]
-    pub(super) fn receive(receiving: Receiving<S>, body: B) -> Self {
-        let exchange = &receiving.exchange;
+    pub(super) fn receive(
+        exchange: Arc<Exchange>,
+        service: S,
+        parts: Parts,
+        body: B,
+        subject: PartialIdentity,
+    ) -> Self {
         let collector = Collector::new(exchange.policy.request_limit, exchange.body_patience());
-        Self { kind: ResponseFutureKind::Receives { body, collector, receiving: Some(receiving), refused: None } }
+        let receiving = Some(Receiving { exchange, service, parts, subject });
+        Self { kind: ResponseFutureKind::Receives { body, collector, receiving, refused: None } }
     }
 
     /// Creates the future of what has to be awaited before the claim.
@@ -216,31 +222,33 @@ where
     R::Error: Send,
 {
     let Some(Receiving { exchange, parts, subject, .. }) = receiving else { polled_after_ready() };
-    let keyed = exchange.claim(parts, &whole.data, subject, whole.data.len());
-    let (keyed, granted, decision) = match keyed {
-        Ok(Some(keyed)) => match exchange.decide(parts, &keyed) {
-            Decision::Claim => match exchange.engine.admit_now(&keyed.claim) {
-                Some(Ok(grant)) => (Some(keyed), Some(grant), Decision::Claim),
-                Some(Err(why)) => match exchange.instead(keyed.context(parts), why) {
-                    Instead::Response(response) => return AfterBody::Response(response),
-                    instead => (Some(keyed), None, Decision::Instead(instead)),
-                },
-                None => (Some(keyed), None, Decision::Claim),
-            },
-            instead @ Decision::Instead(_) => (Some(keyed), None, instead),
-        },
-        Ok(None) => (None, None, Decision::Claim),
+    let keyed = match exchange.claim(parts, &whole.data, subject, whole.data.len()) {
+        Ok(Some(keyed)) => keyed,
+        Ok(None) => {
+            let Some(mut received) = receiving.take() else { polled_after_ready() };
+            let request = Request::from_parts(received.parts, RequestBody::whole(whole));
+            return AfterBody::Passes(received.service.call(request));
+        }
         Err(refusal) => return AfterBody::Response(exchange.refuse(Some(parts), None, &refusal)),
     };
-    let Some(Receiving { exchange, mut service, parts, subject: _ }) = receiving.take() else { polled_after_ready() };
-    let incoming = Incoming::whole(whole);
-    match (keyed, granted) {
-        (None, _) => AfterBody::Passes(service.call(Request::from_parts(parts, incoming.body))),
-        (Some(keyed), Some(grant)) => {
-            AfterBody::Task(Task::running(exchange.run(&mut service, parts, incoming, keyed, grant)))
-        }
-        (Some(keyed), None) => AfterBody::Task(Task::begin(exchange.begin(service, parts, incoming, keyed, decision))),
-    }
+    let decision = match exchange.decide(parts, &keyed) {
+        Decision::Claim => match exchange.engine.admit_now(&keyed.claim) {
+            Some(Ok(grant)) => {
+                let Some(mut received) = receiving.take() else { polled_after_ready() };
+                let (parts, service) = (received.parts, &mut received.service);
+                let running = received.exchange.run(service, parts, Incoming::whole(whole), keyed, grant);
+                return AfterBody::Task(Task::running(running));
+            }
+            Some(Err(why)) => match exchange.instead(keyed.context(parts), why) {
+                Instead::Response(response) => return AfterBody::Response(response),
+                instead => Decision::Instead(instead),
+            },
+            None => Decision::Claim,
+        },
+        instead @ Decision::Instead(_) => instead,
+    };
+    let Some(Receiving { exchange, service, parts, subject: _ }) = receiving.take() else { polled_after_ready() };
+    AfterBody::Task(Task::begin(exchange.begin(service, parts, Incoming::whole(whole), keyed, decision)))
 }
 
 #[cold]

@@ -77,6 +77,7 @@ pin_project! {
 
 impl Exchange {
     /// Runs the handler under the claim that was granted for its request.
+    #[inline]
     pub(super) fn run<S, B, R>(
         self: Arc<Self>,
         service: &mut S,
@@ -97,10 +98,12 @@ impl Exchange {
         let operation = Operation::new(run.state.clone(), self.policy.run.retention);
         parts.extensions.insert(operation.remembered(self.memory(token.as_deref())));
         let issued = self.insert_issuer(&mut parts, token.as_deref());
-        let called = catch_unwind(AssertUnwindSafe(|| service.call(Request::from_parts(parts, body))));
-        let work = match called {
-            Ok(future) => HandlerWork::Handler { future },
-            Err(panic) => HandlerWork::Panicked { panic: Some(panic) },
+        // By reference, since what a closure owns is moved several times on its way through `catch_unwind`.
+        let (mut request, mut called) = (Some(Request::from_parts(parts, body)), None);
+        let caught = catch_unwind(AssertUnwindSafe(|| called = request.take().map(|request| service.call(request))));
+        let work = match (called, caught) {
+            (Some(future), _) => HandlerWork::Handler { future },
+            (None, caught) => HandlerWork::Panicked { panic: caught.err() },
         };
         let token = token.map(Arc::from);
         Running::new(run, HandlerJob { exchange: self, token, head, issued, broken, of_record: None, work })

@@ -21,7 +21,7 @@ use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{Exchange, ResponseFuture, future::Receiving};
+use super::{Exchange, ResponseFuture};
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Begun, Task},
@@ -147,7 +147,7 @@ where
                 let service = self.take_ready();
                 let exchange = self.exchange.clone();
                 if exchange.receives_in_place(&parts, &subject) {
-                    return ResponseFuture::receive(Receiving { exchange, service, parts, subject }, body);
+                    return ResponseFuture::receive(exchange, service, parts, body, subject);
                 }
                 ResponseFuture::task(Task::begin(exchange.receive_and_begin(service, parts, body, subject)))
             }

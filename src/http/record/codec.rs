@@ -19,7 +19,10 @@ use std::{mem, ops::Range};
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::headers::{HeaderPolicy, is_hop_by_hop};
+use super::{
+    headers::{HeaderPolicy, is_hop_by_hop},
+    remembered,
+};
 use crate::{body::Collected, http::respond::Times, value::KeptAnswer};
 
 /// The version that had no times. It is still read.
@@ -69,11 +72,19 @@ pub(crate) fn decode(mut payload: Bytes) -> Option<KeptAnswer> {
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
     let mut rest = PayloadReader { payload: &payload, from: HEAD };
     let times = if version == VERSION { Some(rest.take_times()?) } else { None };
-    let headers = rest.take_fields(ADDED)?;
-    if status.is_informational() || headers.keys().any(is_hop_by_hop) {
-        // A server would not know how to send it.
-        return None;
-    }
+    let headers = if let Some((headers, length)) = remembered::headers(&payload[rest.from..], ADDED) {
+        rest.from += length;
+        headers
+    } else {
+        let from = rest.from;
+        let headers = rest.take_fields(ADDED)?;
+        if status.is_informational() || headers.keys().any(is_hop_by_hop) {
+            // A server would not know how to send it.
+            return None;
+        }
+        remembered::missed(&payload[from..rest.from], &headers);
+        headers
+    };
     let trailers = Some(rest.take_fields(0)?).filter(|trailers| !trailers.is_empty()).map(Box::new);
     let body = rest.from;
     payload.advance(body);

@@ -3,6 +3,7 @@
 //! - `headers`: which headers are kept. Hop-by-hop fields, and fields of one client (cookies, challenges, CORS), never
 //!   are.
 //! - `codec`: the layout of a kept answer as bytes. It is versioned; a payload of an unknown version is not replayed.
+//! - `remembered`: the headers of the last answers, so that they are not read anew for each replay.
 //! - `payload`: the same for an answer that a reconciler supplies.
 //! - `recorded`: headers that a first answer gets only after its record is settled.
 //!
@@ -12,6 +13,7 @@ pub(super) mod codec;
 mod headers;
 mod payload;
 mod recorded;
+mod remembered;
 
 pub(crate) use self::headers::HeaderPolicy;
 pub(super) use self::recorded::OfRecord;
