@@ -127,7 +127,6 @@ enum Ended {
 
 /// Ends the claim: at once, if the store is immediate and takes it, and otherwise by a future.
 fn end<J: Job>(job: &mut Pin<&mut J>, run: &mut Run, completion: Completion) -> Ended {
-    run.state.begin_end();
     let engine = job.engine();
     let (mut end, failed) = run.end_request(completion, &**job);
     let start = Instant::now();
@@ -136,6 +135,8 @@ fn end<J: Job>(job: &mut Pin<&mut J>, run: &mut Run, completion: Completion) -> 
     if let Tried::Ended(ending) = tried {
         return Ended::Now(ending);
     }
+    // What follows may be dropped by its caller.
+    run.state.begin_end();
     let rolled_back = job.remembers_rolled_back(run.state.granted.attempt);
     let rest = Run {
         state: run.state.clone(),

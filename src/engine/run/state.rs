@@ -5,9 +5,12 @@
 //! without a lock. *Lost* is final: the store has said so. *Overdue* is not: the lease has lapsed without a renewal, and
 //! a renewal that succeeds ends it.
 
-use std::sync::{
-    Mutex, MutexGuard, OnceLock, PoisonError,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
@@ -15,7 +18,7 @@ use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use crate::{
     engine::{ClaimRequest, Engine, Grant, Party, background::Bucket},
     store::{Granted, TransactionSlot},
-    value::{Claim, HandlerDirectives, Origin, RecordKey, Secret},
+    value::{Claim, HandlerDirectives, Origin, RecordKey, Secret, millis},
 };
 
 /// The run is dropped with its client.
@@ -43,8 +46,10 @@ pub(crate) struct RunState {
     pub(crate) slot: Option<TransactionSlot>,
     party: Party,
     flags: AtomicU8,
-    /// When the claim, or its last renewal that succeeded, was sent. `None` if there is no lease to renew.
-    renewed: Mutex<Option<Instant>>,
+    /// When the claim was sent. `None` if there is no lease to renew.
+    sent: Option<Instant>,
+    /// How long after that the last renewal that succeeded was sent, in milliseconds, rounded down.
+    renewed_after: AtomicU64,
     /// Notified when the claim is lost or overdue.
     changed: Notify,
     directives: Mutex<HandlerDirectives>,
@@ -67,7 +72,8 @@ impl RunState {
             party: request.party,
             flags: AtomicU8::new(if engine.cancel_on_disconnect { ATTACHED } else { 0 }),
             // Nobody else can have a key whose transaction has not ended.
-            renewed: Mutex::new(Some(grant.sent).filter(|_| slot.is_none())),
+            sent: Some(grant.sent).filter(|_| slot.is_none()),
+            renewed_after: AtomicU64::new(0),
             slot,
             changed: Notify::const_new(),
             directives: Mutex::new(HandlerDirectives::default()),
@@ -85,7 +91,8 @@ impl RunState {
             slot: None,
             party: Party::Scope,
             flags: AtomicU8::new(0),
-            renewed: Mutex::new(None),
+            sent: None,
+            renewed_after: AtomicU64::new(0),
             changed: Notify::const_new(),
             directives: Mutex::new(HandlerDirectives::default()),
             runtime: OnceLock::new(),
@@ -172,12 +179,13 @@ impl RunState {
 
     /// Returns when the claim, or its last renewal that succeeded, was sent; `None` if there is no lease to renew.
     pub(super) fn renewed(&self) -> Option<Instant> {
-        *locked(&self.renewed)
+        self.sent?.checked_add(Duration::from_millis(self.renewed_after.load(Ordering::Acquire)))
     }
 
     /// Records a renewal that succeeded, by the moment at which it was sent.
     pub(super) fn set_renewed(&self, sent: Instant) {
-        *locked(&self.renewed) = Some(sent);
+        let after = self.sent.map_or(Duration::ZERO, |first| sent.duration_since(first));
+        self.renewed_after.store(millis(after), Ordering::Release);
         if self.is_overdue() {
             self.unset(OVERDUE);
         }

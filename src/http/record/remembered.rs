@@ -26,14 +26,14 @@ static USUAL_VALUES: [&str; 6] = [
 ];
 
 /// The headers of an answer, packed and unpacked.
-struct Head {
+struct PackedHead {
     packed: Box<[u8]>,
     fields: Vec<(HeaderName, HeaderValue)>,
 }
 
 #[derive(Default)]
 struct Remembered {
-    heads: [Option<Head>; HEADS],
+    heads: [Option<PackedHead>; HEADS],
     /// The place that is replaced next.
     next: usize,
     /// The packed headers that were missed last.
@@ -71,7 +71,7 @@ pub(super) fn missed(packed: &[u8], headers: &HeaderMap) {
         let place = remembered.next % HEADS;
         remembered.next = place + 1;
         let fields = headers.iter().map(|(name, value)| (name.clone(), owned(value))).collect();
-        remembered.heads[place] = Some(Head { packed: packed.into(), fields });
+        remembered.heads[place] = Some(PackedHead { packed: packed.into(), fields });
     });
 }
 

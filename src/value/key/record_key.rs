@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use super::Secret;
 use super::digest::{Digest, hex};
@@ -11,6 +11,8 @@ const MAX_KEY_BYTES: usize = 255;
 const READABLE_BYTES: usize = 160;
 
 const HEAD: usize = 4;
+/// The length up to which a record key is composed in a small buffer, in bytes.
+const SHORT: usize = 128;
 const SCOPED: u8 = 1;
 const ROUTE_CUT: u8 = 2;
 const SCOPE_CUT: u8 = 4;
@@ -34,7 +36,7 @@ const TOKEN: u8 = 8;
 /// # Ok::<_, tower_idempotency::key::KeyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct RecordKey(Arc<[u8]>);
+pub struct RecordKey(Box<[u8]>);
 
 impl RecordKey {
     /// Creates a record key.
@@ -61,6 +63,11 @@ impl RecordKey {
 
     /// Composes a record key. The key was checked before.
     fn compose(route: &str, scope: Option<&str>, key: &str, kind: u8) -> Self {
+        let length = HEAD + route.len() + scope.map_or(0, str::len) + key.len();
+        let fits = |part: &str| part.len() <= MAX_KEY_BYTES && !has_control(part);
+        if length <= SHORT && fits(route) && scope.is_none_or(fits) {
+            return Self::of_plain(route, scope, key, kind);
+        }
         let mut buffer = [0; HEAD + 3 * MAX_KEY_BYTES];
         let mut end = HEAD;
         let route_cut = put(&mut buffer, &mut end, 1, route);
@@ -70,7 +77,21 @@ impl RecordKey {
         for (flag, set) in [(SCOPED, scope.is_some()), (ROUTE_CUT, route_cut), (SCOPE_CUT, scope_cut)] {
             buffer[0] |= if set { flag } else { 0 };
         }
-        Self(Arc::from(&buffer[..end]))
+        Self(Box::from(&buffer[..end]))
+    }
+
+    /// Composes a record key of parts that need no cut, as those of most requests: all of it has at most [`SHORT`]
+    /// bytes.
+    fn of_plain(route: &str, scope: Option<&str>, key: &str, kind: u8) -> Self {
+        let mut buffer = [0; SHORT];
+        buffer[0] = kind | if scope.is_some() { SCOPED } else { 0 };
+        let mut end = HEAD;
+        for (length_at, part) in [(1, route), (2, scope.unwrap_or_default()), (3, key)] {
+            buffer[end..end + part.len()].copy_from_slice(part.as_bytes());
+            buffer[length_at] = u8::try_from(part.len()).unwrap_or(u8::MAX); // at most 255, since all of it is shorter
+            end += part.len();
+        }
+        Self(Box::from(&buffer[..end]))
     }
 
     /// Reads the bytes of [`as_bytes`](Self::as_bytes); returns `None` if they are malformed.
@@ -88,7 +109,7 @@ impl RecordKey {
             std::str::from_utf8(part).ok()?;
             rest = &rest[usize::from(length)..];
         }
-        let key = Self(Arc::from(bytes));
+        let key = Self(Box::from(bytes));
         (sound && check_quoted(key.key()).is_ok()).then_some(key)
     }
 
@@ -134,12 +155,6 @@ impl RecordKey {
     pub fn log_id_with(&self, secret: &Secret) -> String {
         let keyed = secret.mac(secret.number(), &[b"tower-idempotency: log id, 1", &self.0]);
         keyed.map_or_else(|| self.log_id(), |keyed| hex(&keyed[..8]))
-    }
-
-    /// Returns the bytes themselves, for a store that keeps them without a copy.
-    #[cfg(feature = "memory")]
-    pub(crate) fn shared(&self) -> Arc<[u8]> {
-        Arc::clone(&self.0)
     }
 
     fn length(&self, part: usize) -> usize {

@@ -1,4 +1,4 @@
-use std::{cell::RefCell, fmt};
+use std::{cell::Cell, fmt};
 
 use crate::value::{SecretNumber, key::hex};
 
@@ -12,17 +12,22 @@ impl Claimant {
     /// The claimant of a token that nobody has claimed. No claim has it.
     pub const NONE: Self = Self([0; 16]);
 
-    /// Draws a new identity.
+    /// Creates a new identity, which no other process or thread creates.
     ///
-    /// The bytes come from the operating system, a few hundred at a time for each thread.
+    /// Each thread counts from 128 random bits of the operating system, and mixes each half of the number, so that every
+    /// part of an identity varies. An identity is unique; it is not a secret, and can be guessed from others of its
+    /// thread.
     ///
     /// # Panics
     ///
     /// Panics if the operating system has no source of randomness.
     #[must_use]
     pub fn random() -> Self {
-        thread_local!(static POOL: RefCell<Pool> = const { RefCell::new(Pool::EMPTY) });
-        Self(POOL.with_borrow_mut(Pool::draw))
+        thread_local!(static NEXT: Cell<Option<[u64; 2]>> = const { Cell::new(None) });
+        let [low, high] = NEXT.get().unwrap_or_else(random_start);
+        NEXT.set(Some([low.wrapping_add(STEP), high.wrapping_add(STEP)]));
+        let claimant = Self((u128::from(mixed(low)) << 64 | u128::from(mixed(high))).to_be_bytes());
+        if claimant == Self::NONE { Self::random() } else { claimant }
     }
 
     /// Creates the identity that a store has kept.
@@ -44,28 +49,23 @@ impl fmt::Debug for Claimant {
     }
 }
 
-/// Random bytes that were read and not given out yet. One system call serves sixteen claims.
-struct Pool {
-    bytes: [u8; Self::SIZE],
-    used: usize,
+/// The distance of two numbers of a thread: odd, so that all numbers come before one comes again (Weyl sequence).
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cold]
+fn random_start() -> [u64; 2] {
+    let mut bytes = [[0; 8]; 2];
+    if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
+        panic!("no source of randomness: {error}");
+    }
+    bytes.map(u64::from_le_bytes)
 }
 
-impl Pool {
-    const SIZE: usize = 256;
-    const EMPTY: Self = Self { bytes: [0; Self::SIZE], used: Self::SIZE };
-
-    fn draw(&mut self) -> [u8; 16] {
-        if self.used + 16 > Self::SIZE {
-            if let Err(error) = getrandom::fill(&mut self.bytes) {
-                panic!("no source of randomness: {error}");
-            }
-            self.used = 0;
-        }
-        let mut drawn = [0; 16];
-        drawn.copy_from_slice(&self.bytes[self.used..self.used + 16]);
-        self.used += 16;
-        drawn
-    }
+/// Mixes the bits of a number. Different numbers stay different (the finalizer of `SplitMix64`).
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 /// A digest of the request's credentials, which distinguishes callers if there is no scope.
@@ -155,9 +155,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claimants_differ() {
-        let drawn: HashSet<_> = (0..1000).map(|_| Claimant::random()).collect();
-        assert_eq!(drawn.len(), 1000);
+    fn claimants_differ_in_each_half_within_a_thread_and_between_threads() {
+        let threads = (0..4).map(|_| std::thread::spawn(|| (0..1000).map(|_| Claimant::random()).collect::<Vec<_>>()));
+        let threads: Vec<_> = threads.collect();
+        let drawn: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        for half in [0..8, 8..16] {
+            let halves: HashSet<_> = drawn.iter().map(|claimant| claimant.0[half.clone()].to_vec()).collect();
+            assert_eq!(halves.len(), 4000);
+        }
+        let firsts: HashSet<_> = drawn.iter().map(|claimant| claimant.0[0]).collect();
+        assert_eq!(firsts.len(), 256);
     }
 
     #[test]

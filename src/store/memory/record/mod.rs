@@ -27,7 +27,7 @@ mod tests;
 mod text;
 mod weight;
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, time::Duration};
 
 use bytes::Bytes;
 
@@ -62,7 +62,7 @@ const WAITED_FOR: u8 = 1 << 6;
 /// A record as it is kept. There may be millions, so every byte counts; see the test of its size.
 pub(super) struct MemoryRecord {
     /// The key, the marks, and the payload if it is short.
-    text: Arc<[u8]>,
+    text: Box<[u8]>,
     extra: Option<Box<Extra>>,
     /// The number of the namespace.
     namespace: u32,
@@ -85,7 +85,7 @@ pub(super) struct MemoryRecord {
 impl MemoryRecord {
     /// Creates an entry that [`issue`](Self::issue) or [`grant`](Self::grant) has still to fill in.
     pub(super) fn new(namespace: u32, key: &RecordKey, now: u64) -> Self {
-        let text = key.shared();
+        let text: Box<[u8]> = key.as_bytes().into();
         Self {
             layout: Layout::of_key(&text),
             text,

@@ -8,8 +8,6 @@
 //! which marks are there, so that absent ones take no byte. The order is fixed; a new mark needs a bit and a place in
 //! `write`, `bytes`, `payload_from` and `optional_fields`.
 
-use std::{iter, sync::Arc};
-
 use crate::value::{Caller, Claim, Granted, Origin, SecretNumber, TraceContext, millis};
 
 /// The bits of the key's length.
@@ -70,7 +68,7 @@ impl OptionalFields {
     }
 
     /// Writes the marks behind a key.
-    pub(in crate::store::memory) fn write(&self, key: &[u8]) -> (Layout, Arc<[u8]>) {
+    pub(in crate::store::memory) fn write(&self, key: &[u8]) -> (Layout, Box<[u8]>) {
         let mut layout = Layout::of_key(key);
         let mut bytes = [0; 2 * (Caller::LENGTH + SECRET_BYTES) + TraceContext::LENGTH + LEASE_BYTES];
         let mut end = 0;
@@ -166,28 +164,12 @@ fn number(bytes: [u8; SECRET_BYTES]) -> SecretNumber {
     SecretNumber::from_u32(u32::from_be_bytes(bytes))
 }
 
-/// Joins two texts in one shared allocation.
-pub(in crate::store::memory) fn join(front: &[u8], back: &[u8]) -> Arc<[u8]> {
-    let mut joined: Arc<[u8]> = iter::repeat_n(0, front.len() + back.len()).collect();
-    if let Some(bytes) = Arc::get_mut(&mut joined) {
-        bytes[..front.len()].copy_from_slice(front);
-        bytes[front.len()..].copy_from_slice(back);
-    }
-    joined
-}
-
-/// A payload behind its key and marks.
-pub(in crate::store::memory) struct Tail {
-    /// The allocation, which the replay shares.
-    pub(in crate::store::memory) text: Arc<[u8]>,
-    /// The beginning of the payload in it.
-    pub(in crate::store::memory) from: usize,
-}
-
-impl AsRef<[u8]> for Tail {
-    fn as_ref(&self) -> &[u8] {
-        &self.text[self.from..]
-    }
+/// Joins two texts in one allocation.
+pub(in crate::store::memory) fn join(front: &[u8], back: &[u8]) -> Box<[u8]> {
+    let mut joined = Vec::with_capacity(front.len() + back.len());
+    joined.extend_from_slice(front);
+    joined.extend_from_slice(back);
+    joined.into_boxed_slice()
 }
 
 #[cfg(test)]
