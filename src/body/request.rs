@@ -59,6 +59,7 @@ impl<B> RequestBody<B> {
     }
 
     /// Returns how many bytes of the body are held in memory.
+    #[cfg(feature = "form")]
     pub(crate) fn held(&self) -> usize {
         match &self.kind {
             RequestBodyKind::Passed { .. } | RequestBodyKind::Watched { .. } => 0,
