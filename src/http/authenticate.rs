@@ -10,8 +10,27 @@ use http::{Response, request::Parts};
 use super::{Exchange, Scoping, identify::PartialIdentity};
 
 impl Exchange {
+    /// Runs the extractor that says whose operation it is, if the layer has one.
+    ///
+    /// # Errors
+    ///
+    /// Returns the rejection, which is the response, and whether the client may still be sending its body.
+    pub(super) async fn authenticated(
+        &self,
+        mut parts: Parts,
+        subject: PartialIdentity,
+    ) -> Result<(Parts, PartialIdentity), (bool, Response<Bytes>)> {
+        if !subject.awaits_extractor() {
+            return Ok((parts, subject));
+        }
+        match self.authenticate(&mut parts, subject).await {
+            Ok(subject) => Ok((parts, subject)),
+            Err(rejection) => Err((!Self::expects_continue(&parts.headers), rejection)),
+        }
+    }
+
     /// Has an extractor say whose operation it is. Its rejection is the answer.
-    pub(super) async fn authenticate(
+    async fn authenticate(
         &self,
         parts: &mut Parts,
         subject: PartialIdentity,

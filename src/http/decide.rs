@@ -110,9 +110,9 @@ impl Exchange {
     pub(super) async fn receive_and_begin<S, B, R>(
         self: Arc<Self>,
         mut service: S,
-        mut parts: Parts,
+        parts: Parts,
         body: B,
-        mut subject: PartialIdentity,
+        subject: PartialIdentity,
     ) -> Begins<S, R, B>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>>,
@@ -124,16 +124,13 @@ impl Exchange {
         R::Error: Send,
     {
         #[cfg(feature = "axum")]
-        if subject.awaits_extractor() {
-            subject = match self.authenticate(&mut parts, subject).await {
-                Ok(subject) => subject,
-                Err(rejection) => {
-                    let sends = !Self::expects_continue(&parts.headers);
-                    drain_if(sends, body).await;
-                    return Begun::Ended(Ok(rejection.map(|data| ResponseBody::whole(data, None))));
-                }
-            };
-        }
+        let (parts, subject) = match self.authenticated(parts, subject).await {
+            Ok(authenticated) => authenticated,
+            Err((sends, rejection)) => {
+                drain_if(sends, body).await;
+                return Begun::Ended(Ok(rejection.map(|data| ResponseBody::whole(data, None))));
+            }
+        };
         let Received { incoming, keyed } = match self.receive(&parts, body, subject).await {
             Ok(received) => received,
             Err(stop) => return Begun::Ended(Ok(self.stopped(&parts, stop))),
