@@ -58,7 +58,7 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
 
     /// Sends staged messages until `stop` resolves, and then returns when none is being sent.
     ///
-    /// If there is nothing to send, it looks again after `pause`, or when the outbox is [woken](Outbox::wake). If the
+    /// If there is nothing to send, it looks again after `pause`, or when the outbox is [woken](super::Outbox::wake). If the
     /// database fails, it tries again after `pause`.
     ///
     /// ```no_run
