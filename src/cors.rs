@@ -29,6 +29,6 @@ pub const ALLOW_HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("idempotency-key"), HeaderName::from_static("x-submit-token")];
 
 /// The response headers that a page has to be allowed to read: `Idempotent-Replayed`, `Retry-After`, and
-/// `X-Submit-Token`, in which a token layer can send a [new token](crate::TokenLayer::replace_after_failure).
+/// `X-Submit-Token`, in which a token layer can send a [new token](crate::TokenLayer::rotate_on_failure).
 pub const EXPOSE_HEADERS: [HeaderName; 3] =
     [HeaderName::from_static("idempotent-replayed"), RETRY_AFTER, HeaderName::from_static("x-submit-token")];

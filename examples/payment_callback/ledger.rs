@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tower_idempotency::sql::{SqlStore, guard::State as _};
+use tower_idempotency::sql::{SqlStore, guard::RowState as _};
 
 use crate::{Failure, database::Database, platform::Platform, play::price, shop::Notice};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
-use tower_idempotency::sql::{SqlStore, guard::State as _};
+use tower_idempotency::sql::{SqlStore, guard::RowState as _};
 
 use crate::{
     Books, Failure, RECORDS,

@@ -18,7 +18,7 @@ use tower_idempotency::{
     policy::Reply,
     sql::{
         SqlStore, Tx,
-        guard::{Bind, Connection, Flow, State as _, Transition, Written},
+        guard::{Bind, Connection, Inserted, RowState as _, Transition, Written},
     },
 };
 
@@ -135,11 +135,13 @@ where
     let order_has = ORDERS.on(&mut *tx).transition(notice.order.clone(), notice.status).await?;
     match (number, order_has) {
         // Of any number of deliveries this is one, and it goes on.
-        (Flow::New, Transition::Moved) => {}
+        (Inserted::New, Transition::Moved) => {}
         // It was acted upon, whatever became of the order since.
-        (Flow::Known, Transition::AlreadyThere | Transition::Refused(_)) => return Ok(SUCCESS),
+        (Inserted::AlreadyThere, Transition::AlreadyThere | Transition::Refused(_)) => return Ok(SUCCESS),
         // Paid twice, by two numbers; or one number for two orders. This is for a person to look at.
-        (Flow::New, Transition::AlreadyThere) | (Flow::Known, _) => return Err(Refused(StatusCode::CONFLICT)),
+        (Inserted::New, Transition::AlreadyThere) | (Inserted::AlreadyThere, _) => {
+            return Err(Refused(StatusCode::CONFLICT));
+        }
         (_, refused) => return Err(Refused(refused.status())),
     }
     if gain != 0 {

@@ -1,7 +1,7 @@
 //! What the shop keeps, and how it is guarded.
 
 use serde::{Deserialize, Serialize};
-use tower_idempotency::sql::guard::{Column, FlowTable, State, StateMachine, Versioned};
+use tower_idempotency::sql::guard::{Column, DedupTable, RowState, StateMachine, Versioned};
 
 /// The statuses in a notice about an order, and the states that it goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -13,7 +13,7 @@ pub(crate) enum Status {
     Closed,
 }
 
-impl State for Status {
+impl RowState for Status {
     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid, Self::Refunded, Self::Closed];
 
     fn as_str(self) -> &'static str {
@@ -33,7 +33,7 @@ impl State for Status {
 pub(crate) const ORDERS: StateMachine<Status> = StateMachine::new("payment_callback_orders", "number", "state");
 pub(crate) const ACCOUNTS: Versioned = Versioned::new("payment_callback_accounts", "name", "version");
 /// What has moved money, by the platform's own number, with the raw message.
-pub(crate) const ENTRIES: FlowTable = FlowTable::new("payment_callback_entries", "serial");
+pub(crate) const ENTRIES: DedupTable = DedupTable::new("payment_callback_entries", "serial");
 
 pub(crate) const BALANCE: Column = Column::new("cents");
 pub(crate) const ACCOUNT: Column = Column::new("account");

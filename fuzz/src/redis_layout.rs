@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tower_idempotency::{
     fingerprint::Fingerprint,
-    store::{Binding, Caller, Claimant, Head, Origin, Record, SecretNumber, State, TraceContext},
+    store::{Binding, Caller, Claimant, Origin, Record, RecordHead, SecretNumber, State, TraceContext},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +134,8 @@ impl Layout {
         (self.flags & 8 != 0).then_some(&self.payload)
     }
 
-    pub fn head(&self) -> Head<'_> {
-        let mut head = Head::new(self.state, self.claimant, self.attempt);
+    pub fn head(&self) -> RecordHead<'_> {
+        let mut head = RecordHead::new(self.state, self.claimant, self.attempt);
         (head.fingerprint, head.caller) = (self.fingerprint, self.caller);
         (head.at_most_once, head.takeover) = (self.flags & 1 != 0, self.flags & 2 != 0);
         (head.caller_is_new, head.secret, head.origin) = (self.flags & 4 != 0, self.secret, self.origin);

@@ -10,7 +10,7 @@ use sqlx::{Connection, Database, error::DatabaseError};
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
-    outbox,
+    outbox::OutboxTexts,
     schema::Missing,
     statement::{Dialect, Statement, Texts},
     table::Table,
@@ -71,7 +71,7 @@ pub trait Driver: Database {
     /// The texts of its statements.
     const TEXTS: Texts;
     /// The texts of its outbox's statements.
-    const OUTBOX: outbox::Texts;
+    const OUTBOX: OutboxTexts;
     /// Whether its claim is one statement that inserts the record if there is none, and otherwise reads it without
     /// writing. Other databases read first, since a replay must neither write nor wait for writers.
     const CLAIMS_IN_ONE: bool;

@@ -41,7 +41,7 @@ pub use self::memory::{Clock, MemoryStoreBuilder};
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 pub use self::redis::RedisStoreBuilder;
 pub use crate::value::{
-    Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Head, Issue, Mismatch, Origin, Record, RecordKey,
+    Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Issue, Mismatch, Origin, Record, RecordHead, RecordKey,
     Release, SecretNumber, Settlement, State, StoreErrorKind, StoreVerb, StoredRecord, TraceContext, Verdict, judge,
 };
 

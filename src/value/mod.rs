@@ -46,7 +46,7 @@ pub use self::{
     },
     refusal::Refusal,
     reply::{Duplicate, KeptAnswer, Reply},
-    rules::{Granted, Head, Mismatch, StoredRecord, Verdict, judge},
+    rules::{Granted, Mismatch, RecordHead, StoredRecord, Verdict, judge},
 };
 #[cfg(feature = "json")]
 pub(crate) use self::{finite::is_finite, record::json_of};

@@ -52,4 +52,4 @@ pub(crate) const FULL_FOLDERS: &[&str] = &[];
 pub(crate) const SILENT_FOLDERS: &[&str] = &[];
 
 /// Names of several types. Five at most are meant to stay.
-pub(crate) const SHARED_NAMES: &[&str] = &["Entry: 2 files", "State: 2 files"];
+pub(crate) const SHARED_NAMES: &[&str] = &[];

@@ -138,7 +138,7 @@ impl TokenLayer {
     /// response limit), after a panic, if the handler [discards](crate::Operation::discard) its answer, and if the
     /// store issues no token. The same holds for 401, 407 and 429 before anything [began](crate::Operation::began):
     /// they undo the attempt, and the token that was sent stays valid.
-    pub fn replace_after_failure(self) -> Self {
+    pub fn rotate_on_failure(self) -> Self {
         self.with_rule(|rule| rule.replaces = true)
     }
 

@@ -8,19 +8,19 @@
 //! | --- | --- | --- |
 //! | [`StateMachine`] | a state that moves along legal edges only | [`Transition`]: moved, already there, refused, no such row |
 //! | [`Versioned`] | a row that is written only as it was read, a balance that must suffice | [`Written`]: done, stale, refused, no such row |
-//! | [`FlowTable`] | a business number that is acted upon once | [`Flow`]: new, known |
+//! | [`DedupTable`] | a business number that is acted upon once | [`Inserted`]: new, already there |
 //!
 //! They work on `sqlx` connections to PostgreSQL, MariaDB (MySQL is not tested) and SQLite: see [`Connection`]. Names
 //! are checked when a guard is created, by the compiler if it is a constant; values are always bound.
 //!
 //! The [guide](crate::guide::guards) explains which guard fits which case, and what each alone does not cover.
 
-// For maintainers: `state`, over the states in `row_state`, `version` and `flow` are the guards, each one statement and, if it changed no row, a
-// second one that says why. `connection` is what they run on, `text` puts their statements together, `name` checks
-// names, `outcome` is what they return.
+// For maintainers: `state` (over the states in `row_state`), `version` and `dedup` are the guards, each one statement
+// and, if it changed no row, a second one that says why. `connection` is what they run on, `text` puts their statements
+// together, `name` checks names, `outcome` is what they return.
 
 mod connection;
-mod flow;
+mod dedup;
 mod name;
 mod outcome;
 mod row_state;
@@ -30,10 +30,10 @@ mod version;
 
 pub use self::{
     connection::{Bind, Connection},
-    flow::{Entry, FlowTable},
+    dedup::{DedupTable, Insert},
     name::Column,
-    outcome::{Flow, Transition, Written},
-    row_state::State,
+    outcome::{Inserted, Transition, Written},
+    row_state::RowState,
     state::{Move, StateMachine},
     version::{Versioned, Write},
 };

@@ -2,7 +2,7 @@ use std::fmt;
 
 use http::StatusCode;
 
-use super::State;
+use super::RowState;
 
 /// The outcome of a move of a [`StateMachine`](super::StateMachine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl<S> Transition<S> {
     }
 }
 
-impl<S: State> fmt::Display for Transition<S> {
+impl<S: RowState> fmt::Display for Transition<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Moved => f.write_str("moved"),
@@ -91,29 +91,29 @@ impl fmt::Display for Written {
     }
 }
 
-/// The outcome of an entry in a [`FlowTable`](super::FlowTable).
+/// The outcome of an insert into a [`DedupTable`](super::DedupTable).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "what a number stands for is done only where it is new"]
+#[must_use = "the work that a number stands for is done only if the number is new"]
 #[non_exhaustive]
-pub enum Flow {
+pub enum Inserted {
     /// The number was not in the table, and is now: do the work that it stands for, once.
     New,
     /// The number was in the table already: this is a success, and nothing is to be done.
-    Known,
+    AlreadyThere,
 }
 
-impl Flow {
+impl Inserted {
     /// Returns the HTTP status for this outcome: 200.
     pub fn status(&self) -> StatusCode {
         StatusCode::OK
     }
 }
 
-impl fmt::Display for Flow {
+impl fmt::Display for Inserted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::New => "new",
-            Self::Known => "known",
+            Self::AlreadyThere => "already there",
         })
     }
 }
@@ -123,9 +123,9 @@ impl fmt::Display for Flow {
 mod response {
     use axum::response::{IntoResponse, Response};
 
-    use super::{Flow, State, Transition, Written};
+    use super::{Inserted, RowState, Transition, Written};
 
-    impl<S: State> IntoResponse for Transition<S> {
+    impl<S: RowState> IntoResponse for Transition<S> {
         fn into_response(self) -> Response {
             (self.status(), self.to_string()).into_response()
         }
@@ -137,7 +137,7 @@ mod response {
         }
     }
 
-    impl IntoResponse for Flow {
+    impl IntoResponse for Inserted {
         fn into_response(self) -> Response {
             (self.status(), self.to_string()).into_response()
         }
@@ -151,7 +151,7 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Closed;
 
-    impl State for Closed {
+    impl RowState for Closed {
         const ALL: &'static [Self] = &[Self];
 
         fn as_str(self) -> &'static str {
@@ -171,6 +171,6 @@ mod tests {
         assert!(Transition::<Closed>::AlreadyThere.is_success() && !refused.is_success());
         let statuses = [Written::Done, Written::Stale, Written::Refused, Written::Missing].map(|w| w.status().as_u16());
         assert_eq!(statuses, [200, 412, 409, 404]);
-        assert_eq!(Flow::Known.status(), 200);
+        assert_eq!(Inserted::AlreadyThere.status(), 200);
     }
 }

@@ -1,7 +1,7 @@
 /// The states of a row, and which of them may become which.
 ///
 /// ```
-/// use tower_idempotency::sql::guard::State;
+/// use tower_idempotency::sql::guard::RowState;
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 /// enum Order {
@@ -10,7 +10,7 @@
 ///     Closed,
 /// }
 ///
-/// impl State for Order {
+/// impl RowState for Order {
 ///     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid, Self::Closed];
 ///
 ///     fn as_str(self) -> &'static str {
@@ -28,7 +28,7 @@
 ///
 /// assert_eq!(Order::from_text("paid"), Some(Order::Paid));
 /// ```
-pub trait State: Copy + PartialEq + Send + Sync + 'static {
+pub trait RowState: Copy + PartialEq + Send + Sync + 'static {
     /// All states.
     const ALL: &'static [Self];
 

@@ -1,7 +1,7 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    State, Transition,
+    RowState, Transition,
     connection::{Bind, Connection},
     name::{Column, TableName},
     text::{Form, Text, Values, several},
@@ -10,14 +10,14 @@ use super::{
 /// How often a move is tried again if it moved no row, but the row is then found in a state that allows it.
 const TRIES: usize = 3;
 
-/// Rows whose state makes legal moves only: see [`State`].
+/// Rows whose state makes legal moves only: see [`RowState`].
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
-/// # use tower_idempotency::sql::guard::State;
+/// # use tower_idempotency::sql::guard::RowState;
 /// # #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 /// # enum Order { Unpaid, Paid }
-/// # impl State for Order {
+/// # impl RowState for Order {
 /// #     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid];
 /// #     fn as_str(self) -> &'static str { if self == Self::Paid { "paid" } else { "unpaid" } }
 /// #     fn may_become(self, next: Self) -> bool { (self, next) == (Self::Unpaid, Self::Paid) }
@@ -50,7 +50,7 @@ pub struct StateMachine<S> {
     states: PhantomData<fn() -> S>,
 }
 
-impl<S: State> StateMachine<S> {
+impl<S: RowState> StateMachine<S> {
     /// Creates the guard from the table, the column that identifies its rows, which must have a unique key, and the
     /// column of states.
     ///
@@ -78,7 +78,7 @@ pub struct Move<'v, S, C: Connection> {
     values: Values<'v, C>,
 }
 
-impl<'v, S: State, C: Connection> Move<'v, S, C> {
+impl<'v, S: RowState, C: Connection> Move<'v, S, C> {
     /// Sets a column to this value, if the row moves.
     pub fn set<V: Bind<C> + 'v>(mut self, column: Column, value: V) -> Self {
         self.values.push(Form::Set, column, value);
@@ -146,7 +146,7 @@ impl<'v, S: State, C: Connection> Move<'v, S, C> {
     }
 }
 
-impl<S: State> StateMachine<S> {
+impl<S: RowState> StateMachine<S> {
     fn state_of(&self, word: &str) -> sqlx::Result<S> {
         let unknown =
             || format!("{}.{} has the word `{word}`, which is no state", self.table.name(), self.state.name());

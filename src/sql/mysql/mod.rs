@@ -17,7 +17,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::{Driver, ErrorClass, PurgeLock, same_for},
-    outbox::{self, outbox_texts},
+    outbox::{OutboxTexts, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
     table::Table,
@@ -70,7 +70,7 @@ impl Driver for MySql {
         enter: |text| format!("/*M!100108 SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ {text}"),
     };
     const TEXTS: Texts = texts!();
-    const OUTBOX: outbox::Texts = outbox_texts!();
+    const OUTBOX: OutboxTexts = outbox_texts!();
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = false;

@@ -28,7 +28,7 @@ mod statements;
 mod table;
 mod topics;
 
-pub(super) use self::statements::{Texts, outbox_texts};
+pub(super) use self::statements::{OutboxTexts, outbox_texts};
 pub use self::{
     inspect::OutboxStats,
     message::{Message, StagedMessage},

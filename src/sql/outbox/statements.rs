@@ -12,7 +12,7 @@ const MESSAGE: &str = "seq, id, topic, message_key, headers, payload, created_ms
 
 /// The texts of a database, as they are in its files.
 #[derive(Clone, Copy, Debug)]
-pub struct Texts {
+pub struct OutboxTexts {
     pub(in crate::sql) schema: &'static str,
     pub(in crate::sql) stage: &'static str,
     pub(in crate::sql) heads: &'static str,
@@ -29,7 +29,7 @@ pub struct Texts {
 
 /// The statements of an outbox, with the name of its table in them.
 #[derive(Debug)]
-pub(crate) struct Statements {
+pub(crate) struct OutboxStatements {
     pub(crate) schema: String,
     pub(crate) stage: Statement,
     pub(crate) heads: Statement,
@@ -46,8 +46,8 @@ pub(crate) struct Statements {
     pub(crate) remove: Statement,
 }
 
-impl Statements {
-    pub(crate) fn new(texts: &Texts, dialect: &Dialect, table: &Table) -> Self {
+impl OutboxStatements {
+    pub(crate) fn new(texts: &OutboxTexts, dialect: &Dialect, table: &Table) -> Self {
         let fill = |text: &str| {
             let text = text.replace("{message}", MESSAGE).replace("{key_index}", &table.key_index(dialect.quote));
             dialect.fill(&text, table)
@@ -80,7 +80,7 @@ macro_rules! outbox_texts {
         outbox_texts!(schema, stage, heads, first, lease, sent, failed, unsent, stats, discard, old, remove)
     };
     ($($name:ident),*) => {
-        $crate::sql::outbox::Texts { $($name: include_str!(concat!("outbox/", stringify!($name), ".sql")),)* }
+        $crate::sql::outbox::OutboxTexts { $($name: include_str!(concat!("outbox/", stringify!($name), ".sql")),)* }
     };
 }
 pub(in crate::sql) use outbox_texts;

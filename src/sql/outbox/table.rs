@@ -13,7 +13,7 @@ use crate::{
     value::StoreError,
 };
 
-use super::statements::Statements;
+use super::statements::OutboxStatements;
 
 use super::Message;
 
@@ -41,7 +41,7 @@ use super::Message;
 pub struct Outbox<D: Database> {
     pub(super) store: SqlStore<D>,
     pub(super) table: Table,
-    pub(super) statements: Arc<Statements>,
+    pub(super) statements: Arc<OutboxStatements>,
     pub(super) woken: Arc<Notify>,
 }
 
@@ -64,7 +64,7 @@ impl<D: SqlDatabase> Outbox<D> {
     }
 
     fn within(store: SqlStore<D>, table: Table) -> Self {
-        let statements = Arc::new(Statements::new(&D::OUTBOX, &D::DIALECT, &table));
+        let statements = Arc::new(OutboxStatements::new(&D::OUTBOX, &D::DIALECT, &table));
         Self { store, table, statements, woken: Arc::default() }
     }
 

@@ -14,7 +14,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::{Driver, ErrorClass, PurgeLock, same_for},
-    outbox::{self, outbox_texts},
+    outbox::{OutboxTexts, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
     table::Table,
@@ -68,7 +68,7 @@ impl Driver for Postgres {
         },
     };
     const TEXTS: Texts = Texts { open: Some(include_str!("claims/open.sql")), ..texts!() };
-    const OUTBOX: outbox::Texts = outbox_texts!();
+    const OUTBOX: OutboxTexts = outbox_texts!();
     const CLAIMS_IN_ONE: bool = true;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = true;

@@ -17,7 +17,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore, SqlStoreBuilder,
     driver::{Driver, ErrorClass, PurgeLock, same_for},
-    outbox::{self, outbox_texts},
+    outbox::{OutboxTexts, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
     table::Table,
@@ -132,7 +132,7 @@ impl Driver for Sqlite {
         enter: str::to_owned,
     };
     const TEXTS: Texts = texts!();
-    const OUTBOX: outbox::Texts = outbox_texts!();
+    const OUTBOX: OutboxTexts = outbox_texts!();
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = true;
     const LOCKS_BY_NUMBER: bool = false;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::{
     sql::driver::SqlDatabase,
-    value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext},
+    value::{Binding, Caller, Claimant, Fingerprint, Origin, Record, RecordHead, SecretNumber, State, TraceContext},
 };
 
 /// The layout that this version writes. A row of a later layout is never matched and never changed.
@@ -104,11 +104,11 @@ impl FetchedRecord {
     }
 
     /// Returns what decides about a claim, at [`now`](Self::now).
-    pub(in crate::sql) fn head(&self) -> Head<'_> {
-        Head {
+    pub(in crate::sql) fn head(&self) -> RecordHead<'_> {
+        RecordHead {
             lease_ends: self.lease_ends.unsigned_abs(),
             expires: self.expires.unsigned_abs(),
-            ..Head::from(&self.record)
+            ..RecordHead::from(&self.record)
         }
     }
 }

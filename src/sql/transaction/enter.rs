@@ -27,7 +27,7 @@ use crate::{
         },
     },
     store::{Claimed, Entered, Granted},
-    value::{Claim, Head, RecordKey, StoreError, UNRECONCILED, Verdict, jitter, judge},
+    value::{Claim, RecordHead, RecordKey, StoreError, UNRECONCILED, Verdict, jitter, judge},
 };
 
 use super::{
@@ -219,7 +219,7 @@ impl<D: SqlDatabase> SqlStore<D> {
 }
 
 /// Returns the answer to a claim if another one runs in this process.
-fn refused(head: &Head<'_>, claim: &Claim) -> Entered {
+fn refused(head: &RecordHead<'_>, claim: &Claim) -> Entered {
     Entered::Refused(claimed(judge(Some(head), claim, 0), None))
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     store::Granted,
-    value::{Claim, Head, State, millis},
+    value::{Claim, RecordHead, State, millis},
 };
 
 /// The keys that are running in transactions of this process.
@@ -24,7 +24,7 @@ pub(in crate::sql) struct InProcessClaims(Mutex<HashMap<Vec<u8>, ClaimEntry>>);
 /// The claim that is running under a key.
 #[derive(Clone, Copy)]
 pub(in crate::sql) struct ClaimEntry {
-    pub(super) head: Head<'static>,
+    pub(super) head: RecordHead<'static>,
     /// Whether it is written. Until then it may find that another claim is written.
     pub(super) written: bool,
 }
@@ -41,14 +41,14 @@ impl InProcessClaims {
         if let Some(runner) = running.get(id) {
             return Err(Box::new(*runner));
         }
-        let head = Head {
+        let head = RecordHead {
             fingerprint: claim.fingerprint,
             caller: claim.caller,
             caller_is_new: granted.caller_is_new,
             secret: claim.secret,
             origin: granted.origin,
             lease_ends: millis(claim.lease).max(1),
-            ..Head::new(State::Running, claim.claimant, granted.attempt)
+            ..RecordHead::new(State::Running, claim.claimant, granted.attempt)
         };
         running.insert(id.to_vec(), ClaimEntry { head, written: false });
         Ok(())

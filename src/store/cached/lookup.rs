@@ -9,7 +9,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     store::{Claimed, StoreAdmin, StoreFuture},
-    value::{Claim, Claimant, Head, Issue, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge},
+    value::{
+        Claim, Claimant, Issue, RecordHead, RecordKey, Settlement, State, StoreError, StoreErrorKind, Verdict, judge,
+    },
 };
 
 use super::CachedStore;
@@ -24,7 +26,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         if record.state != State::Settled {
             return None;
         }
-        match judge(Some(&Head::from(&record)), claim, 0) {
+        match judge(Some(&RecordHead::from(&record)), claim, 0) {
             Verdict::Settled(origin) => Some(Claimed::Settled(record.payload, origin)),
             Verdict::Mismatch(what) => Some(Claimed::Mismatch(what)),
             Verdict::Foreign => Some(Claimed::Foreign),
@@ -54,7 +56,7 @@ impl<F: StoreAdmin, S: StoreAdmin> CachedStore<F, S> {
         let Ok(Ok(Some(record))) = timeout_at(end, self.inner.inspect(key)).await else { return };
         // The record may be another one by now.
         let life = self.max_age.min(record.expires_in).saturating_sub(self.cache_timeout);
-        if life.is_zero() || judge(Some(&Head::from(&record)), claim, 0) != Verdict::Settled(claim.origin()) {
+        if life.is_zero() || judge(Some(&RecordHead::from(&record)), claim, 0) != Verdict::Settled(claim.origin()) {
             return;
         }
         let settlement = Settlement::new(copy.claimant, record.payload, life);

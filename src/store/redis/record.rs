@@ -18,7 +18,9 @@ use std::{
 use bytes::Bytes;
 
 use crate::store::support::bytes::DecodeError;
-use crate::value::{Binding, Caller, Claimant, Fingerprint, Head, Origin, Record, SecretNumber, State, TraceContext};
+use crate::value::{
+    Binding, Caller, Claimant, Fingerprint, Origin, Record, RecordHead, SecretNumber, State, TraceContext,
+};
 
 pub(super) use self::new_record::{NewRecord, ended, lease_and_span, millis, times};
 
@@ -123,8 +125,8 @@ impl EncodedRecord {
     }
 
     /// Returns what decides about a claim; its times count from the last renewal, whose age is [`age`](Self::age).
-    pub(super) fn head(&self) -> Head<'_> {
-        Head {
+    pub(super) fn head(&self) -> RecordHead<'_> {
+        RecordHead {
             fingerprint: self.fingerprint(),
             caller: caller(&self.bytes),
             caller_is_new: self.has(CALLER_IS_NEW),
@@ -135,7 +137,7 @@ impl EncodedRecord {
             lease_ends: self.u64(LEASE),
             expires: self.age() + self.left,
             binding: self.binding.as_ref(),
-            ..Head::new(self.state, self.claimant(), self.attempt())
+            ..RecordHead::new(self.state, self.claimant(), self.attempt())
         }
     }
 

@@ -5,7 +5,7 @@ use crate::value::{
 /// The part of an existing record that decides about a claim. Times are milliseconds of the store's own clock.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Head<'a> {
+pub struct RecordHead<'a> {
     /// The state of the record.
     pub state: State,
     /// The last claimant.
@@ -34,7 +34,7 @@ pub struct Head<'a> {
     pub binding: Option<&'a Binding>,
 }
 
-impl Head<'_> {
+impl RecordHead<'_> {
     /// Creates the head of a record without fingerprint, caller, lease, expiry and binding, for stores to fill in.
     #[must_use]
     pub fn new(state: State, claimant: Claimant, attempt: u32) -> Self {
@@ -76,7 +76,7 @@ impl Head<'_> {
     }
 }
 
-impl<'a> From<&'a Record> for Head<'a> {
+impl<'a> From<&'a Record> for RecordHead<'a> {
     /// Returns the head of a record at the moment when it was read, which is time 0.
     fn from(record: &'a Record) -> Self {
         Self {
@@ -95,9 +95,9 @@ impl<'a> From<&'a Record> for Head<'a> {
     }
 }
 
-impl From<&Head<'_>> for Record {
+impl From<&RecordHead<'_>> for Record {
     /// Creates a record with what is in its head. Times, payload, note and trace remain to be filled in.
-    fn from(head: &Head<'_>) -> Self {
+    fn from(head: &RecordHead<'_>) -> Self {
         Self {
             fingerprint: head.fingerprint,
             caller: head.caller,

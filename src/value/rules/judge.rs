@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::value::{Caller, Claim, Claimant, Granted, Head, Mismatch, State, Verdict};
+use crate::value::{Caller, Claim, Claimant, Granted, Mismatch, RecordHead, State, Verdict};
 
 /// Judges a claim against the existing record. Every path goes through here: a store's claim, a cache in front, a
 /// takeover.
@@ -10,7 +10,7 @@ use crate::value::{Caller, Claim, Claimant, Granted, Head, Mismatch, State, Verd
 /// content; one without a caller is free for anybody. For running and settled records the fingerprint is compared
 /// before the state, so that a mistaken request learns of its mistake while the first one still runs.
 #[must_use]
-pub fn judge(existing: Option<&Head<'_>>, claim: &Claim, now: u64) -> Verdict {
+pub fn judge(existing: Option<&RecordHead<'_>>, claim: &Claim, now: u64) -> Verdict {
     let Some(head) = existing.filter(|head| head.expires > now) else {
         return match claim.issued {
             Some(_) => Verdict::NotIssued,
@@ -79,8 +79,8 @@ mod tests {
         Fingerprint::from_parts(1, [1; 32])
     }
 
-    fn head(state: State) -> Head<'static> {
-        Head { lease_ends: NOW + 300, expires: NOW + 5_000, ..Head::new(state, Claimant::random(), 3) }
+    fn head(state: State) -> RecordHead<'static> {
+        RecordHead { lease_ends: NOW + 300, expires: NOW + 5_000, ..RecordHead::new(state, Claimant::random(), 3) }
     }
 
     fn granted(attempt: u32, takeover: bool) -> Verdict {
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_free_key_is_granted() {
         assert_eq!(judge(None, &claim(), NOW), granted(1, false));
-        let gone = Head { expires: NOW, caller: ann(), ..head(State::Settled) };
+        let gone = RecordHead { expires: NOW, caller: ann(), ..head(State::Settled) };
         assert_eq!(judge(Some(&gone), &claim(), NOW), granted(1, false));
     }
 
@@ -100,16 +100,16 @@ mod tests {
         let left = Duration::from_millis(300);
         assert_eq!(judge(Some(&running), &claim(), NOW), Verdict::Running { holder: running.claimant, left });
         assert_eq!(judge(Some(&head(State::Settled)), &claim(), NOW), Verdict::Settled(Origin::NONE));
-        let released = Head { fingerprint: other_content(), ..head(State::Released) };
+        let released = RecordHead { fingerprint: other_content(), ..head(State::Released) };
         assert_eq!(judge(Some(&released), &claim(), NOW), granted(4, false));
     }
 
     #[test]
     fn a_lapsed_claim_is_taken_over_unless_at_most_once() {
         for lease_ends in [0, NOW] {
-            let lapsed = Head { lease_ends, ..head(State::Running) };
+            let lapsed = RecordHead { lease_ends, ..head(State::Running) };
             assert_eq!(judge(Some(&lapsed), &claim(), NOW), granted(4, true));
-            let once = Head { at_most_once: true, ..lapsed };
+            let once = RecordHead { at_most_once: true, ..lapsed };
             assert_eq!(judge(Some(&once), &claim(), NOW), Verdict::OutcomeUnknown);
             let by_claim = Claim { at_most_once: true, ..claim() };
             assert_eq!(judge(Some(&lapsed), &by_claim, NOW), Verdict::OutcomeUnknown);
@@ -120,7 +120,7 @@ mod tests {
     fn ones_own_claim_is_recognised_alive_or_lapsed() {
         for lease_ends in [0, NOW + 300] {
             let claim = claim();
-            let own = Head { claimant: claim.claimant, lease_ends, takeover: true, ..head(State::Running) };
+            let own = RecordHead { claimant: claim.claimant, lease_ends, takeover: true, ..head(State::Running) };
             assert_eq!(judge(Some(&own), &claim, NOW), Verdict::Granted(own.granted()));
         }
     }
@@ -129,7 +129,7 @@ mod tests {
     fn a_late_copy_of_a_released_claim_is_not_granted() {
         let claim = claim();
         for state in [State::Released, State::Issued] {
-            let own = Head { claimant: claim.claimant, ..head(state) };
+            let own = RecordHead { claimant: claim.claimant, ..head(state) };
             assert_eq!(judge(Some(&own), &claim, NOW), Verdict::Withdrawn);
         }
     }
@@ -138,14 +138,14 @@ mod tests {
     fn the_caller_comes_before_the_fingerprint_and_the_fingerprint_before_the_state() {
         for state in [State::Running, State::Settled] {
             for lease_ends in [0, NOW + 300] {
-                let other = Head { fingerprint: other_content(), lease_ends, ..head(state) };
+                let other = RecordHead { fingerprint: other_content(), lease_ends, ..head(state) };
                 assert_eq!(judge(Some(&other), &claim(), NOW), Verdict::Mismatch(Mismatch::Fingerprint));
                 for fingerprint in [Fingerprint::OFF, other_content()] {
-                    let anns = Head { caller: ann(), fingerprint, lease_ends, ..head(state) };
+                    let anns = RecordHead { caller: ann(), fingerprint, lease_ends, ..head(state) };
                     for stranger in [by(bob()), claim()] {
                         assert_eq!(judge(Some(&anns), &stranger, NOW), Verdict::Mismatch(Mismatch::Caller));
                     }
-                    let nobodys = Head { fingerprint, lease_ends, ..head(state) };
+                    let nobodys = RecordHead { fingerprint, lease_ends, ..head(state) };
                     assert_eq!(judge(Some(&nobodys), &by(ann()), NOW), Verdict::Mismatch(Mismatch::Caller));
                 }
             }
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_released_record_belongs_to_its_caller() {
         let origin = Origin::new(ann(), SecretNumber::NONE);
-        let anns = Head { caller: ann(), origin, fingerprint: other_content(), ..head(State::Released) };
+        let anns = RecordHead { caller: ann(), origin, fingerprint: other_content(), ..head(State::Released) };
         for stranger in [by(bob()), claim()] {
             assert_eq!(judge(Some(&anns), &stranger, NOW), Verdict::Mismatch(Mismatch::Caller));
         }
@@ -176,7 +176,7 @@ mod tests {
         let (old, new) = (Secret::new([1; 32]).unwrap(), Secret::new([2; 32]).unwrap());
         let asked = || Claim { fingerprint: other_content(), ..by(ann()) };
         let first = asked().sealed_with(&old);
-        let settled = Head {
+        let settled = RecordHead {
             caller: first.caller,
             fingerprint: first.fingerprint,
             secret: first.secret,
@@ -191,14 +191,14 @@ mod tests {
             assert_eq!(judge(Some(&settled), &without, NOW), Verdict::Incompatible);
         }
         // What was made before there was a secret is still compared.
-        let plain = Head { caller: ann(), fingerprint: other_content(), ..head(State::Settled) };
+        let plain = RecordHead { caller: ann(), fingerprint: other_content(), ..head(State::Settled) };
         assert_eq!(judge(Some(&plain), &asked().sealed_with(&new), NOW), Verdict::Settled(Origin::NONE));
     }
 
     #[test]
     fn a_record_whose_origin_needs_a_missing_secret_is_incompatible() {
         let old = Secret::new([1; 32]).unwrap();
-        let released = Head { origin: Origin::new(ann(), old.number()), caller: ann(), ..head(State::Released) };
+        let released = RecordHead { origin: Origin::new(ann(), old.number()), caller: ann(), ..head(State::Released) };
         assert_eq!(judge(Some(&released), &by(ann()), NOW), Verdict::Incompatible);
     }
 
@@ -207,11 +207,11 @@ mod tests {
         let ann = Binding::new("order", Some("ann"));
         let claim = Claim { issued: Some(ann.clone()), ..claim() };
         assert_eq!(judge(None, &claim, NOW), Verdict::NotIssued);
-        let mut issued = Head { binding: Some(&ann), attempt: 0, ..head(State::Issued) };
+        let mut issued = RecordHead { binding: Some(&ann), attempt: 0, ..head(State::Issued) };
         assert_eq!(judge(Some(&issued), &claim, NOW), granted(1, false));
         for other in [Binding::new("order", Some("bob")), Binding::new("order", None), Binding::new("x", Some("ann"))] {
             for state in [State::Issued, State::Running, State::Settled] {
-                let foreign = Head { binding: Some(&other), ..head(state) };
+                let foreign = RecordHead { binding: Some(&other), ..head(state) };
                 assert_eq!(judge(Some(&foreign), &claim, NOW), Verdict::Foreign);
             }
         }

@@ -1,4 +1,4 @@
-use crate::value::{Caller, Head, Origin, SecretNumber, State};
+use crate::value::{Caller, Origin, RecordHead, SecretNumber, State};
 
 /// Returns state and expiry of a record whose claim is released: a token is issued again, with its first expiry.
 #[inline]
@@ -18,7 +18,7 @@ pub(crate) struct Undone {
 }
 
 /// Returns what is left if the last claim is undone; `None` if the record began with it, so that nothing is.
-pub(crate) fn undone(head: &Head<'_>) -> Option<Undone> {
+pub(crate) fn undone(head: &RecordHead<'_>) -> Option<Undone> {
     let attempt = head.attempt.saturating_sub(1);
     let is_token = head.binding.is_some();
     if attempt == 0 && !is_token {

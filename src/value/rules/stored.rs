@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Hold, released, undone};
 use crate::value::{
-    Binding, Caller, Claim, Claimant, Fingerprint, Granted, Head, Issue, Origin, Record, Release, SecretNumber,
+    Binding, Caller, Claim, Claimant, Fingerprint, Granted, Issue, Origin, Record, RecordHead, Release, SecretNumber,
     Settlement, State, TraceContext, Unseen, millis,
 };
 
@@ -152,8 +152,8 @@ impl StoredRecord {
 
     /// Returns what decides about a claim.
     #[must_use]
-    pub fn head(&self) -> Head<'_> {
-        Head {
+    pub fn head(&self) -> RecordHead<'_> {
+        RecordHead {
             fingerprint: self.fingerprint,
             caller: self.caller,
             caller_is_new: self.caller_is_new,
@@ -164,7 +164,7 @@ impl StoredRecord {
             lease_ends: self.lease_ends,
             expires: self.expires,
             binding: self.binding.as_ref(),
-            ..Head::new(self.state, self.claimant, self.attempt)
+            ..RecordHead::new(self.state, self.claimant, self.attempt)
         }
     }
 

@@ -102,7 +102,7 @@ async fn the_store_never_sees_it() {
 
 #[tokio::test(start_paused = true)]
 async fn where_no_other_can_be_issued_a_failure_gives_it_back() {
-    let (store, shop) = shop(TokenLayer::replace_after_failure);
+    let (store, shop) = shop(TokenLayer::rotate_on_failure);
     let token = shop.token(None).await;
     store.faults().on(StoreVerb::Issue).once().fail(StoreErrorKind::Full);
     let (seen, headers) = shop.send_for_headers(crate::tokens::fixture::submission(&token, "bad")).await;
@@ -114,7 +114,7 @@ async fn where_no_other_can_be_issued_a_failure_gives_it_back() {
 /// A panic has no answer that could bring another.
 #[tokio::test(start_paused = true)]
 async fn a_panic_gives_it_back() {
-    let (store, shop) = shop(TokenLayer::replace_after_failure);
+    let (store, shop) = shop(TokenLayer::rotate_on_failure);
     let token = shop.token(None).await;
     let app = shop.app.clone();
     let request = crate::tokens::fixture::submission(&token, "worse");

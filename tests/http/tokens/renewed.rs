@@ -46,8 +46,7 @@ async fn submit(shop: &Shop, user: Option<&str>, token: &str, body: &str) -> (Se
 fn faulty(fixture: &Fixture) -> (Faults, Shop) {
     let store = FaultyStore::new(fixture.store.clone());
     let faults = store.faults();
-    let adjust =
-        |layer: TokenLayer| layer.replace_after_failure().lease(LEASE).store_timeout(Duration::from_millis(150));
+    let adjust = |layer: TokenLayer| layer.rotate_on_failure().lease(LEASE).store_timeout(Duration::from_millis(150));
     (faults, Shop::new(tokens(Arc::new(store), fixture.kind).store_timeout(Duration::from_millis(150)), adjust))
 }
 
@@ -115,7 +114,7 @@ pub(crate) async fn a_successor_is_told_once_it_is_recorded(fixture: Fixture) {
     }
     assert_eq!(submit(&shop, Some("ann"), &old, "bad").await, (Seen::first(422, "run 1"), None));
     fixture.pass(LEASE).await;
-    let other = fixture.shop(TokenLayer::replace_after_failure);
+    let other = fixture.shop(TokenLayer::rotate_on_failure);
     assert_eq!(submit(&other, Some("ann"), &old, "corrected").await, (Seen::first(201, "run 1"), None));
     assert_eq!(submit(&other, Some("ann"), &old, "corrected").await.0.problem(), "token-used");
 }
@@ -156,7 +155,7 @@ pub(crate) async fn there_is_one_successor_whatever_fails(fixture: Fixture) {
             faults.heal();
             // A process of its own goes on, once the first one's lease is over.
             fixture.pass(LEASE).await;
-            let other = fixture.shop(TokenLayer::replace_after_failure);
+            let other = fixture.shop(TokenLayer::rotate_on_failure);
             for _ in 0..3 {
                 let (seen, successor) = submit(&other, Some("ann"), &old, "bad").await;
                 assert_eq!(seen.status, 422);

@@ -69,7 +69,7 @@ pub(crate) async fn a_failure_gives_it_back_with_its_first_expiry(fixture: Fixtu
 
 /// Nothing began: nobody has claimed it, and no successor takes its place.
 pub(crate) async fn an_attempt_that_is_undone_leaves_it_as_it_was(fixture: Fixture) {
-    for adjust in [(|layer| layer) as fn(TokenLayer) -> TokenLayer, TokenLayer::replace_after_failure] {
+    for adjust in [(|layer| layer) as fn(TokenLayer) -> TokenLayer, TokenLayer::rotate_on_failure] {
         let shop = fixture.shop(adjust);
         for status in ["401", "407", "429"] {
             let token = shop.token(None).await;
@@ -130,7 +130,7 @@ pub(crate) async fn one_of_many_gets_through(fixture: Fixture) {
 
 /// The corrected form is sent with the new token, and the old one orders nothing, whatever the browser brings back.
 pub(crate) async fn a_failed_answer_may_bring_another(fixture: Fixture) {
-    let shop = fixture.shop(TokenLayer::replace_after_failure);
+    let shop = fixture.shop(TokenLayer::rotate_on_failure);
     let first = shop.token(Some("ann")).await;
     assert_eq!(shop.submit(&first, None, "bad").await.problem(), "token-invalid");
     let (seen, second) = failed(&shop, &first, "bad").await;

@@ -326,7 +326,7 @@ async fn secrets_are_replaced_while_tokens_are_out() {
 async fn a_successor_is_one_token_under_whatever_keys() {
     let fixture = Fixture::new();
     let (old, new) = ([1; 32], [2; 32]);
-    let shop = |keys| Shop::new(process(&fixture.store, keys, 0, &fixture.clock), TokenLayer::replace_after_failure);
+    let shop = |keys| Shop::new(process(&fixture.store, keys, 0, &fixture.clock), TokenLayer::rotate_on_failure);
     let before = shop(SigningKeys::new(old).unwrap().accept(new).unwrap());
     let after = shop(SigningKeys::new(new).unwrap().accept(old).unwrap());
     let token = before.token(None).await;

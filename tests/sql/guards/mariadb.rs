@@ -34,11 +34,11 @@ async fn an_old_snapshot_is_not_asked() {
         ACCOUNTS.on(connection).modify(1, CENTS, |cents: i64| Some(cents + 1)).await.unwrap()
     };
     assert_eq!(modify(&mut other).await, Written::Done);
-    assert_eq!(FLOWS.on(&mut *other).set(CENTS, 1).insert("P-1").await.unwrap(), Flow::New);
+    assert_eq!(PAYMENTS.on(&mut *other).set(CENTS, 1).insert("P-1").await.unwrap(), Inserted::New);
 
     assert_eq!(ORDERS.on(&mut *tx).transition("A-1", Order::Closed).await.unwrap(), Transition::Refused(Order::Paid));
     assert_eq!(modify(&mut tx).await, Written::Done);
-    assert_eq!(FLOWS.on(&mut *tx).set(CENTS, 1).insert("P-1").await.unwrap(), Flow::Known);
+    assert_eq!(PAYMENTS.on(&mut *tx).set(CENTS, 1).insert("P-1").await.unwrap(), Inserted::AlreadyThere);
     tx.commit().await.unwrap();
     assert_eq!(number(&pool, "SELECT cents FROM accounts WHERE id = 1").await, 1002);
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use tower_idempotency::sql::guard::{Column, FlowTable, State, StateMachine, Versioned};
+use tower_idempotency::sql::guard::{Column, DedupTable, RowState, StateMachine, Versioned};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -12,7 +12,7 @@ pub(crate) enum Order {
     Refunded,
 }
 
-impl State for Order {
+impl RowState for Order {
     const ALL: &'static [Self] = &[Self::Unpaid, Self::Paid, Self::Closed, Self::Refunded];
 
     fn as_str(self) -> &'static str {
@@ -32,7 +32,7 @@ impl State for Order {
 
 pub(crate) const ORDERS: StateMachine<Order> = StateMachine::new("orders", "number", "state");
 pub(crate) const ACCOUNTS: Versioned = Versioned::new("accounts", "id", "version");
-pub(crate) const FLOWS: FlowTable = FlowTable::new("flows", "serial");
+pub(crate) const PAYMENTS: DedupTable = DedupTable::new("payments", "serial");
 
 pub(crate) const SERIAL: Column = Column::new("serial");
 pub(crate) const CENTS: Column = Column::new("cents");
@@ -43,10 +43,10 @@ pub(crate) const ORDER: Column = Column::new("order");
 const SCHEMA: &[&str] = &[
     "DROP TABLE IF EXISTS orders",
     "DROP TABLE IF EXISTS accounts",
-    "DROP TABLE IF EXISTS flows",
+    "DROP TABLE IF EXISTS payments",
     "CREATE TABLE orders (number VARCHAR(32) PRIMARY KEY, state {state} NOT NULL, serial VARCHAR(32))",
     "CREATE TABLE accounts (id INT PRIMARY KEY, owner VARCHAR(32), cents BIGINT NOT NULL CHECK (cents >= 0), version INT NOT NULL)",
-    "CREATE TABLE flows (serial VARCHAR(32) PRIMARY KEY, cents BIGINT NOT NULL, {order} VARCHAR(32) UNIQUE)",
+    "CREATE TABLE payments (serial VARCHAR(32) PRIMARY KEY, cents BIGINT NOT NULL, {order} VARCHAR(32) UNIQUE)",
     "INSERT INTO orders (number, state) VALUES ('A-1', 'unpaid')",
     "INSERT INTO orders (number, state) VALUES ('A-2', 'unpaid')",
     "INSERT INTO accounts (id, owner, cents, version) VALUES (1, 'ann', 1000, 0)",

@@ -7,8 +7,8 @@
 macro_rules! rules {
     ($database:ty, begin: $begin:literal, database: $place:path, fresh: $fresh:path) => {
         use sqlx::{Pool, Row};
-        use tower_idempotency::sql::guard::{Flow, Transition, Written};
-        use $crate::guards::model::{ACCOUNTS, CENTS, Dice, FLOWS, ORDER, ORDERS, OWNER, Order, SERIAL, all};
+        use tower_idempotency::sql::guard::{Inserted, Transition, Written};
+        use $crate::guards::model::{ACCOUNTS, CENTS, Dice, ORDER, ORDERS, OWNER, Order, PAYMENTS, SERIAL, all};
 
         #[tokio::test(flavor = "multi_thread")]
         async fn the_rules_of_guards() {
@@ -78,25 +78,26 @@ macro_rules! rules {
         async fn a_number_is_new_once(pool: &Pool<$database>) {
             let mut tx = pool.begin().await.unwrap();
             let mut insert = async |serial: &str, cents: i64, order: &str| {
-                FLOWS.on(&mut *tx).set(CENTS, cents).set(ORDER, order).insert(serial).await.unwrap()
+                PAYMENTS.on(&mut *tx).set(CENTS, cents).set(ORDER, order).insert(serial).await.unwrap()
             };
-            assert_eq!(insert("P-1", 5, "A-1").await, Flow::New);
-            assert_eq!(insert("P-1", 7, "A-7").await, Flow::Known);
+            assert_eq!(insert("P-1", 5, "A-1").await, Inserted::New);
+            assert_eq!(insert("P-1", 7, "A-7").await, Inserted::AlreadyThere);
             // The transaction goes on.
-            assert_eq!(insert("P-2", 5, "A-2").await, Flow::New);
+            assert_eq!(insert("P-2", 5, "A-2").await, Inserted::New);
             tx.commit().await.unwrap();
-            assert_eq!(number(pool, "SELECT COUNT(*) FROM flows WHERE cents = 5").await, 2);
+            assert_eq!(number(pool, "SELECT COUNT(*) FROM payments WHERE cents = 5").await, 2);
 
             let mut connection = pool.acquire().await.unwrap();
             // Another unique key is an error, not a number that is known.
-            let error = FLOWS.on(&mut *connection).set(CENTS, 1_i64).set(ORDER, "A-1").insert("P-3").await.unwrap_err();
+            let error =
+                PAYMENTS.on(&mut *connection).set(CENTS, 1_i64).set(ORDER, "A-1").insert("P-3").await.unwrap_err();
             assert!(error.as_database_error().unwrap().is_unique_violation(), "{error}");
             // So are a number that is too long, where the database says so, and a value that is missing.
             if <$database as sqlx::Database>::NAME != "SQLite" {
                 let long = "P".repeat(33);
-                assert!(FLOWS.on(&mut *connection).set(CENTS, 1_i64).insert(&*long).await.is_err());
+                assert!(PAYMENTS.on(&mut *connection).set(CENTS, 1_i64).insert(&*long).await.is_err());
             }
-            assert!(FLOWS.on(&mut *connection).insert("P-4").await.is_err());
+            assert!(PAYMENTS.on(&mut *connection).insert("P-4").await.is_err());
         }
 
         /// Ten pay and close one order, half of them in transactions: one moves it.
@@ -213,8 +214,8 @@ macro_rules! rules {
                         let mut rolls_back = task < 3;
                         loop {
                             let mut tx = pool.begin_with($begin).await.unwrap();
-                            match FLOWS.on(&mut *tx).set(CENTS, 1_i64).insert(&serial).await {
-                                Ok(Flow::New) if rolls_back => {
+                            match PAYMENTS.on(&mut *tx).set(CENTS, 1_i64).insert(&serial).await {
+                                Ok(Inserted::New) if rolls_back => {
                                     rolls_back = false;
                                     tx.rollback().await.unwrap();
                                 }
@@ -231,9 +232,9 @@ macro_rules! rules {
                     }
                 })
                 .await;
-                assert_eq!(found.iter().filter(|found| **found == Flow::New).count(), 1, "{found:?}");
+                assert_eq!(found.iter().filter(|found| **found == Inserted::New).count(), 1, "{found:?}");
             }
-            assert_eq!(number(pool, "SELECT COUNT(*) FROM flows").await, 10);
+            assert_eq!(number(pool, "SELECT COUNT(*) FROM payments").await, 10);
         }
     };
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::value::{Head, Hold, Record, State};
+use crate::value::{Hold, Record, RecordHead, State};
 
 use super::{AT_MOST_ONCE, CALLER_IS_NEW, MemoryRecord, PAYLOAD, TAKEOVER, moment::Moment};
 
@@ -28,9 +28,9 @@ impl MemoryRecord {
     }
 
     /// Returns what decides about a claim.
-    pub(in crate::store::memory) fn head(&self) -> Head<'_> {
+    pub(in crate::store::memory) fn head(&self) -> RecordHead<'_> {
         let optional_fields = self.optional_fields();
-        Head {
+        RecordHead {
             fingerprint: self.fingerprint,
             caller: optional_fields.caller,
             caller_is_new: self.flags & CALLER_IS_NEW != 0,
@@ -41,7 +41,7 @@ impl MemoryRecord {
             lease_ends: self.mark.ms(),
             expires: self.expires(),
             binding: self.token().map(|token| &token.binding),
-            ..Head::new(self.state(), self.claimant, self.attempt)
+            ..RecordHead::new(self.state(), self.claimant, self.attempt)
         }
     }
 

@@ -126,7 +126,7 @@ fn a_record_and_its_head_tell_the_same() {
     let read = record.read(NOW + 10);
     assert_eq!((read.lease, read.lease_left, read.lapsed_for), (ms(30), ms(20), Duration::ZERO));
     assert_eq!(read.expires_in, ms(490));
-    let head = crate::value::Head::from(&read);
+    let head = crate::value::RecordHead::from(&read);
     assert_eq!((head.lease_ends, head.expires), (20, 490));
     let fields = |record: &Record| (record.state, record.claimant, record.attempt, record.caller, record.caller_is_new);
     assert_eq!(fields(&Record::from(&head)), fields(&read));
