@@ -7,8 +7,8 @@
 //!
 //! - `request`: what an edge asks for.
 //! - `admit`: the claim, and the wait for another run. `pending_claim` releases a claim whose answer never arrived;
-//!   `timer` limits the time of a call to the store; `waiting` lets one duplicate of a key ask the store for all of
-//!   them; `enter_transaction` is the claim in a transaction of the database.
+//!   `timer` limits the time of a call to the store; `wait` waits, and `waiting` lets one duplicate of a key ask the store for
+//!   all of them; `enter_transaction` is the claim in a transaction of the database.
 //! - `run`: a claim that was granted, its work, its heartbeat, its end, and the outcome: the one protocol of requests,
 //!   messages, functions and reconciliation.
 //! - `task`: both in their caller's task. The run goes on in the background if its caller drops it.
@@ -39,6 +39,7 @@ mod run;
 mod task;
 mod timer;
 mod unwind;
+mod wait;
 mod waiting;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};

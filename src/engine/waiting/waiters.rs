@@ -14,16 +14,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep_until, timeout_at},
-};
+use tokio::{sync::watch, time::Instant};
 
 use super::BodyPermit;
 use crate::{
-    engine::{Engine, timer::later},
-    store::TransactionalStore,
-    value::{Backoff, Claimant, Event, RecordKey, StoreVerb},
+    engine::timer::later,
+    value::{Backoff, RecordKey},
 };
 
 /// The pause before asking a store again that could not be waited at: the first one, and the longest.
@@ -56,7 +52,7 @@ struct Next {
 /// A duplicate that waits.
 pub(crate) struct Waiter<'a> {
     waiters: &'a Waiters,
-    key: &'a RecordKey,
+    pub(in crate::engine) key: &'a RecordKey,
     crowd: Arc<Crowd>,
     ended: watch::Receiver<()>,
     _body: BodyPermit,
@@ -106,7 +102,7 @@ impl Waiter<'_> {
     }
 
     /// Has the store asked after a pause, which grows each time, since the store does not report a change.
-    fn ask_after_a_pause(&self) {
+    pub(in crate::engine) fn ask_after_a_pause(&self) {
         let mut next = locked(&self.crowd.next);
         let at = Instant::now() + next.backoff.coming();
         if at < next.at {
@@ -115,12 +111,12 @@ impl Waiter<'_> {
         }
     }
 
-    fn next(&self) -> Instant {
+    pub(in crate::engine) fn next(&self) -> Instant {
         locked(&self.crowd.next).at
     }
 
     /// Returns what `future` returns; `None` if one of those who wait has seen the end before.
-    async fn unless_ended<F: Future>(&mut self, future: F) -> Option<F::Output> {
+    pub(in crate::engine) async fn unless_ended<F: Future>(&mut self, future: F) -> Option<F::Output> {
         let (mut ended, mut future) = (pin!(self.ended.changed()), pin!(future));
         poll_fn(|cx| match ended.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(None),
@@ -130,7 +126,7 @@ impl Waiter<'_> {
     }
 
     /// Returns whether this one is to ask the store now. The others give it `limit` to do so.
-    fn is_to_ask(&self, limit: Duration) -> bool {
+    pub(in crate::engine) fn is_to_ask(&self, limit: Duration) -> bool {
         let mut next = locked(&self.crowd.next);
         let now = Instant::now();
         let due = next.at <= now;
@@ -143,7 +139,7 @@ impl Waiter<'_> {
 
     /// Returns whether this one, whose time is over, is to ask once more: the store may not have reported the end. Of
     /// those whose time ends together, one does.
-    fn is_to_ask_at_last(&self) -> bool {
+    pub(in crate::engine) fn is_to_ask_at_last(&self) -> bool {
         let mut next = locked(&self.crowd.next);
         let now = Instant::now();
         let long_ago = now.saturating_duration_since(next.asked) >= PAUSES.0;
@@ -151,82 +147,6 @@ impl Waiter<'_> {
             next.asked = now;
         }
         long_ago
-    }
-}
-
-impl Engine {
-    /// Waits until the store should be asked again: the claim of `holder` has ended, or its lease may have lapsed and
-    /// nobody else asks, which may take `limit`. Returns `false` if it has waited for as long as it may, which is
-    /// `patience`.
-    pub(crate) async fn wait(
-        &self,
-        waiter: &mut Waiter<'_>,
-        holder: Claimant,
-        limit: Duration,
-        patience: Duration,
-    ) -> bool {
-        let (key, end) = (waiter.key, later(patience));
-        loop {
-            let until = waiter.next().min(end);
-            let within = until.saturating_duration_since(Instant::now());
-            if within.is_zero() {
-                if Instant::now() >= end {
-                    return waiter.is_to_ask_at_last();
-                }
-                if waiter.is_to_ask(limit) {
-                    return true;
-                }
-                continue;
-            }
-            let changed = timeout_at(until, self.store.changed(key, holder, within));
-            let Some(changed) = waiter.unless_ended(changed).await else { return true };
-            match changed {
-                Ok(Ok(())) if Instant::now() < until => return true,
-                // A store that is late to report that the time is over has not failed.
-                Ok(Ok(())) | Err(_) => {}
-                Ok(Err(error)) => {
-                    let verb = StoreVerb::Changed;
-                    self.report(&Event::StoreFailed { key, verb, error: &error, retried: true });
-                    waiter.ask_after_a_pause();
-                    let pause = sleep_until(waiter.next().min(end));
-                    if waiter.unless_ended(pause).await.is_none() {
-                        return true;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Waits as [`wait`](Self::wait) does, for a transaction. Only a transaction of this process reports that it has
-    /// ended.
-    pub(crate) async fn wait_for_transaction(
-        &self,
-        store: &dyn TransactionalStore,
-        waiter: &mut Waiter<'_>,
-        patience: Duration,
-    ) -> bool {
-        let (key, end) = (waiter.key, later(patience));
-        loop {
-            waiter.ask_after_a_pause();
-            let until = waiter.next().min(end);
-            let within = until.saturating_duration_since(Instant::now());
-            if within.is_zero() {
-                if Instant::now() >= end {
-                    return waiter.is_to_ask_at_last();
-                }
-                if waiter.is_to_ask(self.store_timeout) {
-                    return true;
-                }
-                continue;
-            }
-            let left = timeout_at(until, store.left(key, within));
-            let Some(left) = waiter.unless_ended(left).await else { return true };
-            match left {
-                Ok(Ok(())) if Instant::now() < until => return true,
-                Ok(Ok(())) | Err(_) => {}
-                Ok(Err(_)) => sleep_until(until).await,
-            }
-        }
     }
 }
 
