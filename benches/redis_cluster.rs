@@ -1,11 +1,11 @@
-//! What a request costs each of three masters beside one, how evenly keys are spread, and what a front saves.
+//! What a request costs each of three masters beside one, how evenly keys are spread, and what a cache saves.
 //!
 //! ```console
 //! $ cargo bench --all-features --bench redis_cluster
 //! ```
 //!
 //! It starts its servers on loopback. All of them share the processors of one machine, so that what three masters could
-//! bear is not told by a rate, but by what each needs for a request while only it is asked, and by how many it is asked.
+//! bear is not measured as a rate, but by what each needs for a request while only it is asked, and by how many it is asked.
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
 #[path = "../tests/redis/cluster/nodes.rs"]

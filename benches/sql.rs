@@ -94,7 +94,7 @@ impl Times {
     }
 }
 
-/// Now one first, now the other: whoever comes after a write of another connection is slower.
+/// Calls one first, then the other, in turn: the one that comes after a write of another connection is slower.
 async fn in_turn(call: usize, bare: impl Future<Output = ()>, ours: impl Future<Output = ()>) {
     if call.is_multiple_of(2) {
         bare.await;

@@ -1,4 +1,4 @@
-//! The compiler tells of mistakes what to do about them: each program of `tests/compat/compile-errors` fails with the
+//! The compiler says what to do about mistakes: each program of `tests/compat/compile-errors` fails with the
 //! lines that it announces by `//~`.
 #![allow(clippy::expect_used)]
 

@@ -106,7 +106,7 @@ impl Lab {
         self.layer.layer(self.payouts.clone()).oneshot(order).await.unwrap()
     }
 
-    /// Begins, and is never heard of again.
+    /// Begins, and never ends.
     async fn crash(&self, order: Order) {
         let service = self.layer.clone().cancel_on_disconnect().layer(self.payouts.clone());
         let dies = tokio::time::timeout(SECOND, service.oneshot(Order { end: End::Hangs, ..order })).await;
@@ -405,7 +405,7 @@ async fn a_message_that_can_never_succeed_says_so() {
     assert!(lab.attempts().is_empty());
 }
 
-/// Whoever may publish must not be able to have another one's message acknowledged unread.
+/// A publisher must not be able to have another one's message acknowledged unread.
 #[cfg(feature = "json")]
 #[tokio::test(start_paused = true)]
 async fn by_default_the_whole_message_counts() {

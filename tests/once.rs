@@ -71,7 +71,7 @@ async fn fail(once: &Once, writer: &Writer) -> Outcome {
     once.run("a", move |_| writer.fail()).await
 }
 
-/// Begins, and is never heard of again.
+/// Begins, and never ends.
 async fn crash(once: &Once) {
     crash_of(once, "a").await;
 }
@@ -190,7 +190,7 @@ async fn numbers_are_replayed_as_they_were() {
     }
 }
 
-/// JSON would say `null`, and a duplicate would be told that there is no number.
+/// JSON would say `null`, and a duplicate would learn that there is no number.
 #[tokio::test(start_paused = true)]
 async fn a_number_that_is_not_finite_is_not_kept() {
     let (_, once, _) = once();
@@ -215,7 +215,7 @@ async fn in_a_window_what_is_asked_for_does_not_count() {
     assert_eq!(write(&asking("two"), &writer, "a").await.unwrap().number, 2);
 }
 
-/// A kept failure is one whatever duplicates of a success are told.
+/// A kept failure stays one, whatever duplicates of a success receive.
 #[tokio::test(start_paused = true)]
 async fn what_a_duplicate_is_told_if_no_value_is_replayed() {
     let (_, rejecting, writer) = once();

@@ -13,7 +13,7 @@ pub enum Fault {
     Torn,
 }
 
-/// Takes from the front.
+/// Reads bytes from the beginning.
 struct CachedStore<'a>(&'a [u8]);
 
 impl<'a> CachedStore<'a> {
@@ -144,7 +144,7 @@ impl Layout {
         head
     }
 
-    /// The record is told as it stands here.
+    /// Asserts that the record was read as it stands here.
     pub fn is_told_by(&self, record: &Record, expires: i64) {
         assert_eq!((record.state, record.claimant, record.attempt), (self.state, self.claimant, self.attempt));
         assert_eq!((record.fingerprint, record.caller), (self.fingerprint, self.caller));

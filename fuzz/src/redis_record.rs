@@ -1,4 +1,4 @@
-//! Records in Redis, whoever wrote them.
+//! Records in Redis, written by this crate or by anyone else.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What one layer can be told, every layer can.
+//! Every layer has the same settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 

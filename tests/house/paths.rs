@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Reads the path at `at`; gives where it ends.
+    /// Reads the path at `at`; returns its end.
     fn spread(&mut self, tokens: &[TokenTree], at: usize, before: &[String]) -> usize {
         let TokenTree::Ident(ident) = &tokens[at] else { return at + 1 };
         let path = [before, &[name(ident)]].concat();
@@ -164,7 +164,7 @@ impl Visit<'_> for Reader {
 
     fn visit_expr_path(&mut self, path: &ExprPath) {
         match &path.qself {
-            // What follows a type in brackets is no path of modules.
+            // What follows a type in brackets is not a path of modules.
             Some(of) if of.position == 0 => self.visit_type(&of.ty),
             _ => visit::visit_expr_path(self, path),
         }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use crate::sources::{assert_none, root};
 
-/// What README promises and is not there yet. Whoever builds it strikes it out.
+/// What README promises and is not there yet. Remove an entry when it is built.
 const NOT_YET: &[&str] = &[];
 
 #[test]

@@ -69,7 +69,7 @@ fn a_name_stands_for_one_type() {
 
 fn shared_names(sources: &[Source]) -> Vec<String> {
     let mut places = BTreeMap::<String, BTreeSet<&str>>::new();
-    // Where a feature is off, a type of the same name stands in.
+    // If a feature is off, a type of the same name stands in.
     for file in sources.iter().filter(|file| !file.name.ends_with("/absent.rs")) {
         for name in types(&file.syntax.items) {
             places.entry(name).or_default().insert(&file.name);

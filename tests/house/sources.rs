@@ -7,7 +7,7 @@ use std::{
 
 use syn::{Attribute, Item};
 
-/// A file of `src` that is no test, with its name from there on.
+/// A file of `src` that is not a test, with its name from there on.
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,

@@ -1,4 +1,4 @@
-//! What clients leave behind is bounded, counted, and independent of where they leave.
+//! Background tasks are bounded, counted, and independent of the moment at which clients leave.
 
 use std::{
     sync::{Arc, Mutex},
@@ -195,7 +195,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// Whoever shuts down without waiting loses the work, and nothing else.
+/// A shutdown that does not wait loses the work, and nothing else.
 #[test]
 fn a_runtime_may_end_while_they_run() {
     let kinds = [runtime, || Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()];

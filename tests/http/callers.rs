@@ -170,7 +170,7 @@ async fn an_order_of_another_tenant_is_another_operation() {
     let by = |key| app(layer().key(key).unscoped());
     let one = by(key::path("id"));
     assert_eq!(send(&one, "/a/orders/7/pay", &[], "").await, run(1));
-    // The path is part of the content, so at least it is no replay.
+    // The path is part of the content, so at least it is not replayed.
     assert_eq!(send(&one, "/b/orders/7/pay", &[], "").await.problem(), "key-reused");
     let both = by(key::path(["tenant", "id"]));
     assert_eq!(send(&both, "/a/orders/7/pay", &[], "").await, run(1));

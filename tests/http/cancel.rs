@@ -36,7 +36,7 @@ struct Trial {
     /// Whether the first try gets as far as to the handler.
     begins: bool,
     retry: Retry,
-    /// How long a retry may be put off where nothing had begun.
+    /// How long a retry may be put off if nothing had begun.
     put_off: Duration,
 }
 

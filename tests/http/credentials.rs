@@ -220,7 +220,7 @@ fn signed() -> Vec<Way> {
     ways.collect()
 }
 
-/// Callers that cannot be told apart: the log says so, and what to do about it.
+/// Callers that cannot be distinguished: the log says so, and what to do about it.
 fn unknown() -> Vec<Way> {
     let way = |name, headers: [Headers; 3], warned| Way {
         stranger: (headers[2], Replay),

@@ -1,4 +1,4 @@
-//! What an observer hears, and what nobody hears: the text of a key.
+//! What an observer receives, and what no observer receives: the text of a key.
 
 use std::sync::{
     Arc,
@@ -19,10 +19,10 @@ use tower_idempotency::{
     store::{StoreErrorKind, StoreVerb},
 };
 
-/// What is heard while these requests are served, one after the other.
+/// Returns the events while these requests are served, one after the other.
 async fn heard(bench: &Bench, asks: impl IntoIterator<Item = Ask>) -> Vec<String> {
     for ask in asks {
-        // Those that panic are heard of as well.
+        // Those that panic are reported as well.
         let _ = bench.send(ask).await;
     }
     bench.log.take()

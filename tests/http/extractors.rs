@@ -1,4 +1,4 @@
-//! Scopes that an Axum extractor tells: authentication as most applications have it.
+//! Scopes that an Axum extractor reads: authentication as most applications have it.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! A layer keeps the request body where it is asked to.
+//! A layer keeps the request body if it is configured to.
 
 use tower_idempotency::MemoryStore;
 

@@ -9,7 +9,7 @@ use tower_idempotency::{
 
 const UNAVAILABLE: Way = Way::Fails(StoreErrorKind::Unavailable);
 
-/// How a handler ends, which verb that takes, what its client and the next one are told.
+/// How a handler ends, the verb for that, and what its client and the next one receive.
 const ENDINGS: [(u16, StoreVerb, State, &str, &str); 2] = [
     (201, StoreVerb::Settle, State::Settled, "201 run 1", "201 run 1, replayed"),
     (500, StoreVerb::Release, State::Released, "500 run 1", "201 run 2"),

@@ -70,7 +70,7 @@ async fn who_is_overtaken_is_told_what_the_record_says() {
         (respond, LATE, 201, "503 fail, retry after 5"),
     ];
     for (adjust, second_takes, status, expected) in cases {
-        // Whatever the first one's own answer is, and whether or not a renewal tells it before.
+        // Whatever the first one's own answer is, and whether or not a renewal has shown it before.
         for end in [End::Answers(201), End::Answers(500), End::Answers(206), End::Fails] {
             for heals in [false, true] {
                 let bench = Bench::with(adjust);

@@ -26,7 +26,7 @@ pub(crate) fn layer() -> IdempotencyLayer {
     IdempotencyLayer::new(MemoryStore::new()).unscoped()
 }
 
-/// Sends the same request twice; gives the statuses, and what was heard.
+/// Sends the same request twice; returns the statuses, and what was logged.
 pub(crate) async fn twice(app: Router, request: impl Fn() -> Request<Body>) -> (Vec<StatusCode>, Vec<String>) {
     let (heard, _listening) = Heard::listen();
     let mut statuses = Vec::new();
@@ -95,7 +95,7 @@ async fn an_answer_that_is_not_kept() {
     assert_eq!(statuses, [200, 409]);
     assert_one(&heard, "/orders", "`Operation::stream()`");
 
-    // On purpose, and where nobody asks for it.
+    // On purpose, and if nobody asks for it.
     let streams = post(|operation: Operation| async move {
         operation.stream();
         Body::from_stream(stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"a"))]))
@@ -211,7 +211,7 @@ async fn what_nobody_can_see_is_in_the_guide() {
     assert_eq!(silently([(&reads, get()), (&reads, get())]).await, ["7", "8"]);
 }
 
-/// What these requests are answered, and that nothing is heard.
+/// Returns the answers to these requests, and asserts that nothing is logged.
 async fn silently<const N: usize>(requests: [(&Router, Request<Body>); N]) -> [String; N] {
     let (heard, _listening) = Heard::listen();
     let mut answers = [const { String::new() }; N];

@@ -1,4 +1,4 @@
-//! The lines of `docs/mistakes.md` about what goes wrong while a service runs, told each time, with route and remedy.
+//! The lines of `docs/mistakes.md` about what goes wrong while a service runs, logged each time, with route and remedy.
 
 use std::{convert::Infallible, future::pending, sync::mpsc, thread, time::Duration};
 
@@ -39,7 +39,7 @@ async fn a_handler_that_blocks_past_its_lease() {
     }
 }
 
-/// The same with a duplicate that comes in between, on another thread: it takes the claim over, and both are told.
+/// The same with a duplicate that comes in between, on another thread: it takes the claim over, and both are logged.
 #[test]
 fn a_handler_that_blocks_past_its_lease_is_taken_over() {
     let (heard, _listening) = Heard::listen();
@@ -74,7 +74,7 @@ fn a_handler_that_blocks_past_its_lease_is_taken_over() {
     assert_one(&heard[1..], "/orders", "Choose a longer `.lease(..)`");
 }
 
-/// The engine tells, so it tells of messages and functions too.
+/// The engine logs, so messages and functions are logged too.
 #[tokio::test]
 async fn messages_and_functions_that_block_past_their_lease() {
     let block = || async {
@@ -111,7 +111,7 @@ fn background_tasks_that_nobody_waits_for() {
     assert_eq!(heard.take(), [""; 0]);
     drop(runtime);
     assert_one(&heard.take(), "/orders", "await `BackgroundTasks::wait()`");
-    // A memory store that goes with the runtime is told of as well.
+    // A memory store that ends with the runtime is logged as well.
     drop(store);
     let heard = heard.take();
     assert!(heard.len() == 1 && heard[0].contains("a memory store was dropped"), "{heard:?}");

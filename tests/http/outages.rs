@@ -1,4 +1,4 @@
-//! A store that is away when a request comes: what clients are told, when, and what is left behind.
+//! A store that is away when a request comes: what clients receive, when, and what is left behind.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whose key it is, in memory, where nothing outlives a process; `tests/sql/transactions` and `tests/redis` ask the stores that
+//! Whose key it is, in memory, so nothing outlives a process; `tests/sql/transactions` and `tests/redis` test the stores that
 //! outlive one.
 
 use std::future::ready;

@@ -27,7 +27,7 @@ fn fall() -> ! {
     std::panic::panic_any(PAYLOAD)
 }
 
-/// Where the handler of the first try panics.
+/// The place at which the handler of the first try panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Call,

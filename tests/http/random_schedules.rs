@@ -60,11 +60,11 @@ impl Chance {
     }
 }
 
-/// What was told to those who stayed. Nobody is to be held for longer than their bounds.
+/// Returns what the clients that stayed received. No client may be held for longer than its bounds.
 async fn lines(clients: Vec<JoinHandle<crate::faulty_bench::Told>>) -> Vec<String> {
     let mut lines = Vec::new();
     for client in clients {
-        // A panic is told as it is, and who has left is told nothing.
+        // A panic is passed on, and a client that has left receives nothing.
         if let Ok(told) = client.await {
             lines.push(told.line);
         }
@@ -72,7 +72,7 @@ async fn lines(clients: Vec<JoinHandle<crate::faulty_bench::Told>>) -> Vec<Strin
     lines
 }
 
-/// The runs whose success was told.
+/// Returns the runs whose success a client received.
 fn successes(lines: &[String]) -> BTreeSet<&str> {
     lines.iter().filter_map(|line| line.strip_prefix("201 ")?.split(',').next()).collect()
 }
@@ -109,7 +109,7 @@ async fn play(seed: u64, adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLay
         assert_eq!(bench.line(ask("k")).await, format!("201 {run}, replayed"), "seed {seed}: {lines:#?}");
     }
     let heard = bench.log.take();
-    // "lost" may be heard: a release whose answer was lost may find the next claim when it is tried again.
+    // "lost" may be reported: a release whose answer was lost may find the next claim when it is tried again.
     for never in ["taken over", "not recorded"] {
         assert!(!heard.iter().any(|line| line.starts_with(never)), "seed {seed}: {heard:#?}");
     }
@@ -129,7 +129,7 @@ async fn who_comes_second_waits() {
     }
 }
 
-/// Runs overlap here, since leases lapse; what clients hear of them does not.
+/// Runs overlap here, since leases lapse; what clients receive does not.
 #[tokio::test(start_paused = true)]
 async fn whoever_is_overtaken_tells_no_other_story() {
     let mut overtaken = 0;

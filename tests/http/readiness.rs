@@ -12,7 +12,7 @@ use http_body_util::Full;
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{IdempotencyLayer, MemoryStore};
 
-/// Panics where it is called without having been ready; a clone has to be asked anew.
+/// Panics if it is called without having been ready; a clone has to be asked anew.
 #[derive(Debug, Default)]
 struct Strict {
     asked: bool,

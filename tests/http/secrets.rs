@@ -87,7 +87,7 @@ fn assert_no_secret(said: &Said) {
 
 async fn send(bench: &Bench, asks: impl IntoIterator<Item = Ask>) {
     for ask in asks {
-        // Those that panic are heard of as well.
+        // Those that panic are reported as well.
         let _ = bench.send(ask).await;
     }
 }

@@ -136,7 +136,7 @@ impl Flood {
     }
 }
 
-/// The bounds that hold unless told otherwise, and what tells a caller from others.
+/// The bounds by default, and what distinguishes a caller from others.
 #[tokio::test]
 async fn bounds_of_a_caller_a_layer_and_a_process() {
     let scoped = |layer: IdempotencyLayer| layer.scope(scope::header("X-Tenant"));

@@ -16,7 +16,7 @@ fn patient(patience: Duration) -> impl FnOnce(IdempotencyLayer) -> IdempotencyLa
     move |layer| layer.while_running(WhileRunning::Wait(patience))
 }
 
-/// What clients were told, each line with how many heard it and when.
+/// Returns what clients received, each line with how many received it and when.
 async fn told(clients: impl IntoIterator<Item = JoinHandle<Told>>) -> Vec<(usize, String, Duration)> {
     let mut told: Vec<(usize, String, Duration)> = Vec::new();
     for client in clients {
@@ -341,7 +341,7 @@ async fn a_crowd_that_waits_asks_the_store_as_one() {
     assert_eq!(first.await.unwrap().line, "201 run 1");
 }
 
-/// Whoever asks for all may leave before it has an answer; another one asks then.
+/// The waiter that asks for all may leave before it has an answer; another one asks then.
 #[tokio::test(start_paused = true)]
 async fn one_that_asks_for_all_may_leave() {
     let bench = Bench::with(|layer| patient(LEASE * 3)(layer.cancel_on_disconnect()));

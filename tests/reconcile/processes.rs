@@ -1,5 +1,5 @@
 //! Processes that are killed, on stores that they share with others.
-#![allow(dead_code)] // where no feature brings such a store
+#![allow(dead_code)] // if no feature brings such a store
 
 use std::{
     collections::HashMap,

@@ -1,5 +1,5 @@
 //! Stores that several processes can share: one line each.
-#![allow(unused_imports, dead_code)] // where no feature brings one
+#![allow(unused_imports, dead_code)] // if no feature brings one
 #![allow(clippy::unused_async)] // all alike
 
 use std::{any::Any, sync::Arc};

@@ -79,7 +79,7 @@ mod before_sqlite {
     }
 }
 
-/// The process stands still after each of the commands by which Redis becomes the front of a record, so that no timer of its
+/// The process stands still after each of the commands by which Redis becomes the cache of a record, so that no timer of its
 /// sees it: Redis, by its own clock, takes no copy that would outlive the record.
 #[tokio::test]
 async fn a_copy_that_a_stall_has_made_old_is_none() {
@@ -135,7 +135,7 @@ async fn a_front_that_is_away() {
             store.settle(&name, &settlement(&claim)).await.unwrap();
             replays(&store, &name).await;
         }
-        // One wait for the front a second, however many ask: far less than one for each of four hundred.
+        // One wait for the cache a second, however many ask: far less than one for each of four hundred.
         assert!(began.elapsed() < Duration::from_secs(10), "step {step}");
     }
     let began = Instant::now();

@@ -111,7 +111,7 @@ async fn whoever_waits_is_woken_by_a_message_in_the_slot() {
     }
 }
 
-/// Whoever gives up while it listens does not leave the others deaf.
+/// A waiter that gives up while it listens does not keep the others from being notified.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stands_still_keeps_no_message_of_the_others_back() {
     let nodes = Nodes::start();
@@ -156,7 +156,7 @@ async fn a_slot_moves() {
 
     let (from, to) = nodes.open_move(moving);
     replays(&store, &kept).await;
-    // New records begin where the slot goes.
+    // New records begin on the server that the slot moves to.
     let second = claim();
     granted(&store, &beside[1], &second).await;
     assert!(matches!(store.claim(&beside[1], &claim()).await.unwrap(), Claimed::Running { .. }));
@@ -228,7 +228,7 @@ async fn a_master_hangs() {
         eventually("a replica takes over", async || store.claim(key, &claim()).await.is_ok()).await;
         replays(&store, key).await;
     }
-    // Whoever comes only now finds those that answer.
+    // A store that is opened only now finds those that answer.
     replays(&nodes.store().await, lost[0]).await;
 }
 

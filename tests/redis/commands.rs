@@ -4,7 +4,7 @@ use tower_idempotency::store::{Claimed, Store, StoreAdmin};
 
 use crate::{claim, granted, key, replays, server::Server, settled, settlement};
 
-/// How often the server was told what since the last time, `CONFIG` and the like left out.
+/// Returns how often the server received each command since the last time, without `CONFIG` and the like.
 fn since(server: &Server) -> Vec<(String, u32)> {
     let said = server.tell("INFO commandstats");
     let counted = said.lines().filter_map(|line| {

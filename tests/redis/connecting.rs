@@ -92,7 +92,7 @@ async fn a_server_that_is_away_is_not_waited_for() {
     assert_eq!((error.kind(), error.is_without_effect()), (StoreErrorKind::Unavailable, true), "{error:?}");
 }
 
-/// Nothing listens there; it is no question of TLS.
+/// Nothing listens there; TLS has nothing to do with it.
 #[tokio::test]
 async fn a_refused_connection_is_called_so() {
     let urls = [
@@ -173,7 +173,7 @@ async fn a_url_without_a_scheme_is_told_so() {
     }
 }
 
-/// Settings may be changed at any time, and lost by a restart: each is told once.
+/// Settings may be changed at any time, and lost by a restart: each is reported once.
 #[tokio::test]
 async fn eviction_that_is_allowed_later_is_warned_of_once() {
     let mut server = Server::start(&[]);

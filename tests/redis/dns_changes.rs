@@ -40,7 +40,7 @@ async fn a_master_that_becomes_a_replica_is_left_for_the_next_one() {
     }
 }
 
-/// Whoever means a replica has it.
+/// An application that means a replica gets it.
 #[tokio::test]
 async fn a_replica_is_not_connected_to_at_each_refusal() {
     let server = Server::start(&[]);

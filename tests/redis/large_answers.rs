@@ -207,7 +207,7 @@ fn connections(server: &Server) -> u64 {
     said.lines().find_map(|line| line.strip_prefix("total_connections_received:")?.trim().parse().ok()).unwrap()
 }
 
-/// It is told for good, so that a tombstone is left in its place, whether it is the server that refuses or the store. The
+/// It is reported as final, so that a tombstone is left in its place, whether it is the server that refuses or the store. The
 /// connection, which others use as well, is not lost on it.
 #[tokio::test]
 async fn an_answer_that_no_server_takes_is_too_large() {

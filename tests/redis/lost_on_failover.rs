@@ -1,4 +1,4 @@
-//! What is lost where a replica takes over, and what bounds it.
+//! What is lost if a replica takes over, and what bounds it.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn pair(flags: &[&str]) -> (Server, Server) {
     (master, replica)
 }
 
-/// The master says that a record is kept before a replica has it. Where it dies then, the record was never there: the
+/// The master says that a record is kept before a replica has it. If it dies then, the record was never there: the
 /// retry of a request that was answered runs again.
 #[tokio::test]
 async fn what_the_replica_had_not_received_runs_again() {
@@ -54,7 +54,7 @@ async fn what_the_replica_had_not_received_runs_again() {
     for name in ["settled", "claimed"] {
         granted(&store, &key(name), &claim()).await;
     }
-    // Who ran meanwhile hears of it, and changes nothing.
+    // The claimant that ran meanwhile learns of it, and changes nothing.
     assert!(matches!(store.settle(&key("claimed"), &settlement(&claimed)).await.unwrap(), Finished::Refused(_)));
     // Of this the claim had been received, which is taken for one that still runs.
     assert!(matches!(store.settle(&key("late"), &settlement(&late)).await.unwrap(), Finished::Done));

@@ -4,7 +4,7 @@ use tower_idempotency::store::{Claimed, Finished, Renewed, Store, StoreErrorKind
 
 use crate::{claim, granted, key, replays, server::Server, settled, settlement};
 
-/// Whoever can be answered without a write is; the others hear of a refusal that had no effect.
+/// Requests that need no write are answered; the others receive a refusal that had no effect.
 async fn refuses(begin: &str, end: &str, kind: StoreErrorKind) {
     let server = Server::start(&[]);
     let store = server.store().await;

@@ -66,7 +66,7 @@ impl Server {
         !self.tell("SET none 1 IFEQ 0").starts_with('-')
     }
 
-    /// Whether so many replicas confirm that they have all that the server was told before.
+    /// Returns whether so many replicas confirm that they have all that the server received before.
     pub(crate) fn is_confirmed_by(&self, replicas: usize, name: &str) -> bool {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         stream.write_all(format!("SET {name} 1 PX 1\r\nWAIT {replicas} 20000\r\n").as_bytes()).unwrap();

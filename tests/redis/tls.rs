@@ -1,4 +1,4 @@
-//! Connections by TLS: whom they trust, and what is said where they do not come about.
+//! Connections by TLS: whom they trust, and what is said if they cannot be opened.
 
 use std::{
     env, fs,

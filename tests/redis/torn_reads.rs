@@ -143,7 +143,7 @@ async fn an_operator_never_sees_it_abandoned() {
     }
 }
 
-/// A server reads a shared connection in parts of 16 KiB, between which it hears others.
+/// A server reads a shared connection in parts of 16 KiB, between which it serves others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_duplicate_under_load_hears_of_an_unknown_outcome() {
     let server = Server::start(&[]);

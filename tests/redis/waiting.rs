@@ -1,4 +1,4 @@
-//! Who waits hears of the end at once, from another process too.
+//! A waiter learns of the end at once, from another process too.
 
 use std::time::{Duration, Instant};
 
@@ -143,7 +143,7 @@ async fn a_crowd_costs_no_more_than_one() {
                 tokio::spawn(async move { store.changed(&key, holder, MINUTE).await })
             })
             .collect();
-        // The first look, and what it takes to hear.
+        // The first look, and the time until the notification.
         sleep(Duration::from_millis(500)).await;
         server.tell("CONFIG RESETSTAT");
         let time = Duration::from_secs(5);

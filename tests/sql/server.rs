@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Neither server runs as root.
 const NOBODY: u32 = 65_534;
 
-/// A server that ends with this value, also where the test fails.
+/// A server that ends with this value, also if the test fails.
 pub(crate) struct Server {
     child: Child,
     port: u16,

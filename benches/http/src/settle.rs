@@ -1,5 +1,5 @@
 //! What settling takes in Redis: microseconds of the server for the answers to claims that were made before. By the store
-//! that made the claims, which settles by a plain command where the server has one that compares; and by another one, which
+//! that made the claims, which settles by a plain command if the server has one that compares; and by another one, which
 //! does not know them and takes the script.
 
 use std::{error::Error, time::Duration};

@@ -11,7 +11,7 @@ use http_body::{Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
-/// With settings that its services share: Axum clones a layer with each request, which is free only where it has none.
+/// With settings that its services share: Axum clones a layer with each request, which is free only if it has none.
 #[derive(Clone, Debug, Default)]
 pub struct Nothing(Arc<Settings>);
 

@@ -38,7 +38,7 @@ pub fn runtime() -> Runtime {
 pub fn request(method: Method, key: Option<u64>, body: impl Into<Body>) -> Request<Body> {
     let mut request = Request::builder().method(method).uri("/orders").header("content-type", "application/json");
     if let Some(key) = key {
-        // Neighbours in number are none in memory.
+        // Keys with neighbouring numbers are not neighbours in memory.
         request = request.header("idempotency-key", format!("{:016x}{:016x}", mix(key), mix(!key)));
     }
     request.body(body.into()).expect("a request")

@@ -22,7 +22,7 @@ pub struct Figure {
 impl Figure {
     /// # Panics
     ///
-    /// Where there are no values.
+    /// Panics if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<_> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

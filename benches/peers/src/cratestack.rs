@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use cratestack_core::{CratestackError, IdempotencyRecord, ReservationOutcome, store::IdempotencyStore};
 use uuid::Uuid;
 
-/// All requests of a bench have one principal, so it is no part of the keys.
+/// All requests of a bench have one principal, so the keys do not contain it.
 #[derive(Default)]
 pub struct Map(Mutex<HashMap<String, Entry>>);
 

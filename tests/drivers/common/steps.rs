@@ -39,7 +39,7 @@ enum Mode {
     ClaimsAndSettles,
 }
 
-/// Dies where it is told to, as by `kill -9`: nothing is rolled back or closed.
+/// Dies at the configured step, as by `kill -9`: nothing is rolled back or closed.
 fn step(number: u32) {
     if env::var(STEP).is_ok_and(|step| step == number.to_string()) {
         process::abort();

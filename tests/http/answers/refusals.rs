@@ -75,7 +75,7 @@ async fn a_problem_of_the_handlers_own_is_an_answer() {
     assert_eq!(see(fixture.ask().await).await, Seen::replay(200, "{\"type\":\"own\"}"));
 }
 
-/// What a request without a key, or with a bad one, is told.
+/// Returns the detail that a request without a key, or with a bad one, receives.
 async fn detail(adjust: impl FnOnce(IdempotencyLayer) -> IdempotencyLayer, request: Request) -> String {
     let refused = Whole::of(Fixture::new(adjust, |_| "body").send(request).await).await;
     let problem: serde_json::Value = serde_json::from_slice(&refused.data).unwrap();

@@ -115,7 +115,7 @@ async fn the_mark_has_the_name_that_it_was_given() {
         let values = whole.fields.iter().filter(|(name, _)| name == "x-again" || name == "idempotent-replayed");
         values.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value))).collect()
     };
-    // A first answer has neither the mark of this layer nor the usual one, whoever put it there.
+    // A first answer has neither the replay header of this layer nor the usual one.
     assert_eq!(marks(&Whole::of(fixture.ask().await).await), [""; 0]);
     assert_eq!(marks(&Whole::of(fixture.ask().await).await), ["x-again: true"]);
 }

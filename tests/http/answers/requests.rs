@@ -44,7 +44,7 @@ async fn the_handler_gets_the_body_byte_for_byte() {
             async move {
                 assert_eq!(request.headers()[CONTENT_LENGTH], "7", "fields are left alone");
                 let length = expected.len() as u64;
-                // Whoever passes it on must not leave the trailers out for knowing the length.
+                // A proxy must not leave out the trailers because it knows the length.
                 assert_eq!(request.body().size_hint().exact(), (!trailed).then_some(length));
                 assert_eq!(request.body().size_hint().lower(), length);
                 assert_eq!(request.body().is_end_stream(), length == 0 && !trailed);

@@ -1,4 +1,4 @@
-//! Answers that are none to wait for, and answers that break.
+//! Answers that the layer does not wait for, and answers that break.
 
 use std::{convert::Infallible, time::Duration};
 

@@ -101,7 +101,7 @@ pub(crate) async fn ask(way: Way, site: &Site, path: &str, key: &str, body: &str
     within("an answer", async { see(asked.await.unwrap().map(BodyExt::boxed)).await }).await
 }
 
-/// What drives a connection: gone all at once where a client leaves.
+/// The task that drives a connection: gone all at once if a client leaves.
 #[derive(Clone, Default)]
 struct Tasks(Arc<Mutex<JoinSet<()>>>);
 

@@ -1,4 +1,4 @@
-//! `Expect: 100-continue`: the body is asked for only where it is wanted.
+//! `Expect: 100-continue`: the body is asked for only if it is needed.
 
 use crate::{
     clients::server::Site,
@@ -22,7 +22,7 @@ async fn what_is_refused_by_its_head_is_not_asked_for_its_body() {
         wire.send(head("/echo", &format!("{EXPECT}{fields}"))).await;
         let answer = wire.answer().await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {refusal}\r\n")), "{fields}: {answer}");
-        // What would come now could not be told from a body: the server hangs up.
+        // What would come now could not be distinguished from a body: the server closes the connection.
         wire.closed().await;
         assert_eq!(site.runs(), 0);
     }

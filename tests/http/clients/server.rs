@@ -191,7 +191,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// A body of what is sent to it; it breaks where an empty frame is sent.
+/// A body of what is sent to it; it breaks if an empty frame is sent.
 pub(crate) struct Feed(pub(crate) mpsc::Receiver<Bytes>);
 
 impl Feed {

@@ -41,7 +41,7 @@ impl Frames {
         self
     }
 
-    /// Tells its length beforehand, as the body of a message with `Content-Length` does.
+    /// Announces its length, as the body of a message with `Content-Length` does.
     pub fn told(mut self) -> Self {
         let lengths = self.to_come.iter().flatten().filter_map(Frame::data_ref).map(Bytes::len);
         self.length = Some(lengths.sum::<usize>() as u64);

@@ -35,7 +35,7 @@ impl Received {
     }
 }
 
-/// Sends a request; the handler answers with `status` and tells its attempt, and its child key if it derives one.
+/// Sends a request; the handler answers with `status` and states its attempt, and its child key if it derives one.
 async fn send(
     layer: &IdempotencyLayer,
     key: &str,

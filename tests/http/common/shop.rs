@@ -31,7 +31,7 @@ pub type Shopper = BoxCloneService<Request<Steps>, Answer, Infallible>;
 
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 pub const LEASE: Duration = Duration::from_secs(30);
-/// Longer than anything goes on that is left behind: a lease, and the pauses of those who lay ghosts.
+/// Longer than any background task: a lease, and the pauses between the releases of a pending claim.
 pub const LATER: Duration = Duration::from_secs(120);
 
 pub const REQUEST: &[Step] = &[Pend, Data("two "), Pend, Pend, Data("apples"), Pend, Trailer("x-sum", "1"), Pend];
@@ -138,7 +138,7 @@ impl Shop {
         Box::pin(async move { answer.await.unwrap_or_else(|never| match never {}) })
     }
 
-    /// Sends the request again for as long as it is told to come later. Says how long that took.
+    /// Sends the request again while the answer has a `Retry-After`. Returns how long that took.
     pub async fn retry(&self) -> (Seen, Duration) {
         let begin = Instant::now();
         loop {

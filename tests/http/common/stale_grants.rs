@@ -84,7 +84,7 @@ impl<S: TransactionalStore> Mode<S> for InTransactions {
 enum Came {
     /// It ran, and says so.
     Ran,
-    /// It did not run, and hears that another one did.
+    /// It did not run, and learns that another one did.
     Done,
     /// It did not run, and is to be repeated.
     NotNow,
@@ -163,7 +163,7 @@ where
     thread::scope(|scope| scope.spawn(move || runtime().block_on(until_it_ran())).join().unwrap());
 }
 
-/// Such a claim runs nothing, is given back, and leaves alone what the other process has recorded. `overtaken` tells whether
+/// Such a claim runs nothing, is given back, and leaves alone what the other process has recorded. `overtaken` says whether
 /// another process can take over before this one gives its claim back.
 pub(crate) async fn a_stale_grant_runs_nothing<M, S, F>(
     connect: impl Fn() -> F + Clone + Send + 'static,

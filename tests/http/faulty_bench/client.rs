@@ -69,7 +69,7 @@ pub struct Handler {
     attempts: Arc<Mutex<Vec<String>>>,
     running: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
-    /// Which run heard when that it lost its claim.
+    /// Which run learned at what time that it had lost its claim.
     lost: Arc<Mutex<Vec<(usize, Instant)>>>,
 }
 
@@ -147,7 +147,7 @@ impl Drop for Running {
     }
 }
 
-/// What a client was told.
+/// What a client received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// Status, then the problem's name or else the body, then what else there is: `409 request-in-progress, retry after

@@ -2,17 +2,17 @@ use std::sync::{Arc, Mutex};
 
 use tower_idempotency::{Event, Observer};
 
-/// Hears what a layer does, a line an event.
+/// Records what a layer does, a line for each event.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// Takes what was heard since the last time.
+    /// Takes the lines since the last time.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
-    /// How often a line was heard.
+    /// Returns how often a line was recorded.
     pub fn count(&self, line: &str) -> usize {
         self.0.lock().unwrap().iter().filter(|heard| *heard == line).count()
     }

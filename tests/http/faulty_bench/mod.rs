@@ -1,6 +1,6 @@
 //! A layer on a store with scripted faults, around a handler that does as its request says.
 //!
-//! Time is Tokio's paused time. What a client was told, and what an observer heard, are lines of text, so that tests
+//! Time is Tokio's paused time. What a client receives, and what an observer receives, are lines of text, so that tests
 //! are tables of what should be seen.
 #![allow(dead_code, unreachable_pub, unused_imports)] // each test takes what it needs
 
@@ -135,7 +135,7 @@ impl Bench {
         self.send(ask).await.expect("no panic")
     }
 
-    /// Sends a request, and says no more than what its client was told.
+    /// Sends a request, and returns what its client received as a line.
     pub async fn line(&self, ask: Ask) -> String {
         self.told(ask).await.line
     }
@@ -144,7 +144,7 @@ impl Bench {
         self.begin.elapsed()
     }
 
-    /// Which run heard, after how long, that its claim is lost or may be.
+    /// Returns which run learned, after how long, that its claim is lost or may be.
     pub fn lost(&self) -> Vec<(usize, Duration)> {
         self.handler.lost(self.begin)
     }

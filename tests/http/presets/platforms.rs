@@ -18,7 +18,7 @@ pub(crate) struct Platform {
     pub(crate) scope: &'static str,
     pub(crate) done: (u16, Option<&'static str>, &'static str),
     pub(crate) again: (u16, &'static str),
-    /// Deliveries without an identifier, or with one that is none: headers, body and the problem's name.
+    /// Deliveries without an identifier, or with one that is not valid: headers, body and the problem's name.
     pub(crate) bad: &'static [(Headers, &'static str, &'static str)],
 }
 

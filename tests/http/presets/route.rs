@@ -15,7 +15,7 @@ use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation};
 
 use crate::{common::Counter, presets::platforms::Platform};
 
-/// A route with the preset, whose handler is told what to do from outside.
+/// A route with the preset, whose handler is controlled from outside.
 pub(crate) struct Route {
     pub(crate) platform: &'static Platform,
     pub(crate) app: Router,

@@ -1,4 +1,4 @@
-//! What a used token brings, where it is not refused: never another order's success.
+//! What a used token brings, if it is not refused: never another order's success.
 
 use std::sync::Arc;
 

@@ -77,7 +77,7 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    /// Its handler fails where the body begins with "bad", panics where it begins with "worse", and answers with a status that
+    /// Its handler fails if the body begins with "bad", panics if it begins with "worse", and answers with a status that
     /// is the body.
     pub(crate) fn new(tokens: Tokens, adjust: impl FnOnce(TokenLayer) -> TokenLayer) -> Self {
         let runs = Counter::default();

@@ -42,7 +42,7 @@ async fn submit(shop: &Shop, user: Option<&str>, token: &str, body: &str) -> (Se
     (seen, token)
 }
 
-/// A process whose store fails as it is told to, on the store of all.
+/// A process whose store fails as configured, on the store of all.
 fn faulty(fixture: &Fixture) -> (Faults, Shop) {
     let store = FaultyStore::new(fixture.store.clone());
     let faults = store.faults();
@@ -72,7 +72,7 @@ pub(crate) async fn an_expired_one_brings_another(fixture: Fixture) {
     }
 }
 
-/// The answer is no worse for that than without.
+/// The answer is the same as without it.
 pub(crate) async fn a_store_that_issues_nothing_refuses_all_the_same(fixture: Fixture) {
     let (faults, shop) = faulty(&fixture);
     let anns = shop.token(Some("ann")).await;
@@ -105,7 +105,7 @@ pub(crate) async fn one_that_expires_while_its_body_comes_is_refused(fixture: Fi
     assert_eq!(shop.runs.get(), 1);
 }
 
-/// Told any earlier, both would be good: the old one once its lease has lapsed, and the new one.
+/// If it were sent earlier, both would be valid: the old one once its lease has lapsed, and the new one.
 pub(crate) async fn a_successor_is_told_once_it_is_recorded(fixture: Fixture) {
     let (faults, shop) = faulty(&fixture);
     let old = shop.token(Some("ann")).await;
@@ -119,7 +119,7 @@ pub(crate) async fn a_successor_is_told_once_it_is_recorded(fixture: Fixture) {
     assert_eq!(submit(&other, Some("ann"), &old, "corrected").await.0.problem(), "token-used");
 }
 
-/// What is recorded late is told late.
+/// A successor that is recorded late is sent late.
 pub(crate) async fn a_successor_is_told_by_the_kept_answer(fixture: Fixture) {
     let (faults, shop) = faulty(&fixture);
     let old = shop.token(Some("ann")).await;

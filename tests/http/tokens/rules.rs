@@ -33,7 +33,7 @@ pub(crate) async fn what_was_never_issued_is_never_accepted(fixture: Fixture) {
     for token in [&"x".repeat(43), &"x".repeat(108), "x", others.as_str(), &forged, &good[1..]] {
         assert_eq!(shop.submit(token, None, "").await.problem(), "token-invalid");
     }
-    // What cannot be a token is none either.
+    // Text that cannot be a token is refused as well.
     for token in ["", "a b", "a,b", &"x".repeat(10_000)] {
         assert_eq!(shop.submit(token, None, "").await.problem(), "token-invalid", "{token}");
     }
@@ -140,7 +140,7 @@ pub(crate) async fn a_failed_answer_may_bring_another(fixture: Fixture) {
     for body in ["bad", "corrected"] {
         assert_eq!(failed(&shop, &first, body).await, (Seen::replay(422, "run 1"), second.clone()));
     }
-    // Whoever reads the store finds neither.
+    // A reader of the store finds neither.
     for entry in fixture.store.list(Filter::All, None, 10).await.unwrap().entries {
         let kept = format!("{entry:?} {:?}", entry.record.payload);
         assert!(!kept.contains(&first) && !kept.contains(&second), "{kept}");

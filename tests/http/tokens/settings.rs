@@ -1,4 +1,4 @@
-//! What a token layer can be told beside its token: the same as other layers.
+//! The settings of a token layer beside its token: the same as those of other layers.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -239,7 +239,7 @@ async fn a_whole_policy() {
     assert_eq!(shop.submit(&token, None, "other").await.problem(), "key-reused");
 }
 
-/// In whatever order it is told.
+/// In whatever order the settings are made.
 #[tokio::test(start_paused = true)]
 async fn what_counts_as_the_same() {
     for adjust in

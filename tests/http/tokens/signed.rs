@@ -63,7 +63,7 @@ async fn nothing_is_stored_until_it_is_spent() {
     for _ in 0..100 {
         token = shop.token(Some("ann")).await;
     }
-    // Nor is it by those who try what is none, or is not theirs.
+    // Nor is it by callers who try something that is not a token, or is not theirs.
     shop.submit(&token, Some("bob"), "").await;
     shop.submit(&"A".repeat(108), Some("ann"), "").await;
     assert!(fixture.records().await.is_empty());

@@ -1,4 +1,4 @@
-//! Where a token is, and what becomes of the body.
+//! The places of a token, and what becomes of the body.
 
 use std::{io, sync::Arc, time::Duration};
 

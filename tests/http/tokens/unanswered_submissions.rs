@@ -23,7 +23,7 @@ struct Fixture {
     begun: Counter,
 }
 
-/// The handler never comes to an end where the body is "hang", and waits for a while where it is "slow".
+/// The handler never ends if the body is "hang", and waits for a while if it is "slow".
 fn fixtures() -> Vec<Fixture> {
     let clock = ManualClock::new();
     let store = Arc::new(MemoryStore::builder().clock(clock.clone()).build());
@@ -71,7 +71,7 @@ impl Fixture {
     }
 }
 
-/// The next try comes when the lease is over, and is told that it is not the first.
+/// The next try comes when the lease is over, and learns that it is not the first.
 #[test]
 fn a_process_that_dies_gives_it_back() {
     let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
@@ -83,7 +83,7 @@ fn a_process_that_dies_gives_it_back() {
             fixture.has_begun().await;
             token
         });
-        // Nothing of it is left, and nothing was told to the store.
+        // Nothing of it is left, and the store has received nothing.
         process.shutdown_background();
         runtime().block_on(async {
             assert_eq!(fixture.submit(&token, "").await.problem(), "request-in-progress");

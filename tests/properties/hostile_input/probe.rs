@@ -1,4 +1,4 @@
-//! A layer around a handler that tells which operation it runs.
+//! A layer around a handler that states which operation it runs.
 
 use std::{cell::OnceCell, convert::Infallible};
 
@@ -71,7 +71,7 @@ pub(crate) fn outcome(layer: &IdempotencyLayer, request: Request) -> Outcome {
     operation.map_or_else(|| Outcome::Refused(seen.status.as_u16(), seen.problem()), Outcome::Ran)
 }
 
-/// Sends a request; gives the operation where it ran.
+/// Sends a request; returns the operation if it ran.
 pub(crate) fn ask(layer: &IdempotencyLayer, request: Request) -> (Seen, Option<RecordKey>) {
     let handler = service_fn(|request: axum::http::Request<RequestBody<Body>>| async move {
         let operation: Operation = request.extensions().get().cloned().expect("an operation");
@@ -86,7 +86,7 @@ pub(crate) fn ask(layer: &IdempotencyLayer, request: Request) -> (Seen, Option<R
     })
 }
 
-/// A POST with these fields, where they are possible at all.
+/// A POST with these fields, if they are possible at all.
 pub(crate) fn post(uri: &str, fields: &[(HeaderName, &[u8])], body: impl Into<Bytes>) -> Option<Request> {
     let mut request = Request::post(uri).body(Body::from(body.into())).ok()?;
     for (name, value) in fields {

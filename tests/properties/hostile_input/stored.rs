@@ -60,7 +60,7 @@ impl Answer {
     }
 }
 
-/// Sends the same request once more; the handler gives `answer`, where it runs.
+/// Sends the same request once more; the handler answers with `answer`, if it runs.
 async fn ask(store: &MemoryStore, answer: Option<Answer>) -> Answer {
     let handler = service_fn(move |_: axum::http::Request<RequestBody<Body>>| {
         let response = answer.clone().expect("a run").response();
@@ -75,7 +75,7 @@ fn key() -> RecordKey {
     RecordKey::new("/run", None, "k").unwrap()
 }
 
-/// What a duplicate gets where the store has `payload`.
+/// Returns what a duplicate receives if the store has `payload`.
 fn replay_of(payload: Vec<u8>) -> Answer {
     block_on(async {
         let store = MemoryStore::new();

@@ -58,7 +58,7 @@ const STRINGS: &[(&str, Option<&str>)] = &[
     (":YWJj:", None),
 ];
 
-/// What is no string and still a key, unless the layer is strict.
+/// Text that is not a Structured Field string and is still a key, unless the layer is strict.
 const BARE: &[&str] = &["abc", "'abc'", ":YWJj:", "(abc)", "?1", "1.5", "*a/b:c", "7f0c-~!#$%&*+./:<=>?@[]^_`{|}"];
 
 const NEITHER: &[&str] = &["a b", "a,b", "a;b", "a\\b", "ab\"", "a\"b\"", "a\tb", "caf\u{e9}", ";a", ","];

@@ -1,4 +1,4 @@
-/// Turns bytes into choices. Where they run out, every choice is the first one, so that what is drawn ends.
+/// Turns bytes into choices. If they run out, every choice is the first one, so that what is drawn ends.
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {

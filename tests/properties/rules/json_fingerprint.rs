@@ -57,7 +57,7 @@ fn repeated(one: &str, other: &str) {
     }
 }
 
-/// Any body: refused or one with itself, and refused only where it is not JSON.
+/// Any body: refused or one with itself, and refused only if it is not JSON.
 pub fn any_body(body: &[u8]) {
     let is_json = serde_json::from_slice::<serde_json::Value>(body).is_ok();
     let one = are_one(fingerprint::json(), post(body.to_vec()), post(body.to_vec()));

@@ -18,7 +18,7 @@ use super::{
 const WAYS: &[(&str, &[&str])] =
     &[("/id", &["id"]), ("/data/0/id", &["data", "0", "id"]), ("/a~1b/~0", &["a/b", "~"]), ("", &[])];
 
-/// A body that has something where the ways lead, and then one byte of it changed.
+/// A body that has something at the end of the paths, and then one byte of it changed.
 pub fn drawn(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let [value, other] =
@@ -42,7 +42,7 @@ pub fn any_body(body: &[u8]) {
     for (pointer, way) in WAYS {
         let told = told(key::json(pointer), post(body.to_vec()));
         let read = std::str::from_utf8(body).map_or(Read::NotJson, |text| read(text, way));
-        // Where a parser that keeps nothing back agrees that it is JSON, there is no reason to refuse it as a whole.
+        // If a parser that keeps nothing back agrees that it is JSON, there is no reason to refuse it as a whole.
         let is_json = serde_json::from_slice::<serde_json::Value>(body).is_ok();
         let expected = match &read {
             Read::Key(key) => Told::of(key),

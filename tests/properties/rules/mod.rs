@@ -1,7 +1,7 @@
 //! What has to hold for any input. The property tests draw plausible inputs for these rules, the fuzz targets
 //! (`fuzz/`) draw any.
 //!
-//! Each rule goes through the public API and panics where it is broken.
+//! Each rule goes through the public API and panics if it is broken.
 #![allow(dead_code, unreachable_pub)] // each user takes what it needs
 
 pub mod choices;

@@ -8,7 +8,7 @@ use super::{
     probe::{Told, are_one, told, typed},
 };
 
-/// Any body: where a plain reading understands it, so does the layer, and to the same effect.
+/// Any body: if a plain reader understands it, so does the layer, and to the same effect.
 pub fn any_body(body: &[u8]) {
     let request = || typed("multipart/form-data; boundary=b0", body.to_vec());
     let told = told(key::form("id"), request());

@@ -69,7 +69,7 @@ pub fn told(key: KeyExtractor, request: Request<Full<Bytes>>) -> Told {
     }
 }
 
-/// Whether two requests are one to this fingerprint. `None` where it refuses the first, since its body is invalid.
+/// Returns whether two requests are one to this fingerprint; `None` if it refuses the first, since its body is invalid.
 pub fn are_one(
     fingerprint: FingerprintExtractor,
     first: Request<Full<Bytes>>,
@@ -130,7 +130,7 @@ fn send(layer: &IdempotencyLayer, request: Request<Full<Bytes>>) -> Response<Byt
     })
 }
 
-/// The name of the problem that a refusal tells.
+/// Returns the name of the problem in a refusal.
 pub fn problem(refusal: &Response<Bytes>) -> String {
     let problem: Value = serde_json::from_slice(refusal.body()).expect("a problem document");
     assert_eq!(problem["status"], refusal.status().as_u16());

@@ -111,7 +111,7 @@ async fn connections_to_one_server_go_silent_and_new_ones_are_served() {
     }
 }
 
-/// A master that stood still for a while hears from the others that it was replaced, some milliseconds after it goes on. A
+/// A master that stood still for a while learns from the others that it was replaced, some milliseconds after it goes on. A
 /// process that was idle meanwhile has not noticed, and asks it first.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_process_does_not_keep_to_an_old_master() {

@@ -41,7 +41,7 @@ impl Nodes {
             let info = server.tell("INFO replication");
             info.contains("role:master") || info.contains("master_link_status:up")
         });
-        // They are told last, by gossip, and `CLUSTER SLOTS` names them then.
+        // They learn it last, by gossip, and `CLUSTER SLOTS` names them then.
         nodes.wait("all name all replicas", |server| server.tell("CLUSTER SLOTS").matches("127.0.0.1").count() >= 6);
         nodes
     }

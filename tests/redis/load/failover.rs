@@ -10,7 +10,7 @@ use crate::server::Server;
 
 /// A master was killed and a replica took its place.
 pub(super) struct Failover {
-    /// Before this, all that the master was told had reached its replicas, since they confirmed it.
+    /// Before this, all that the master had received had reached its replicas, since they confirmed it.
     pub(super) confirmed: Duration,
     pub(super) killed: Duration,
     /// When the replica was the master.
@@ -18,7 +18,7 @@ pub(super) struct Failover {
 }
 
 impl Failover {
-    /// Kills the master: as it is, or after its replicas have heard nothing for a while.
+    /// Kills the master: as it is, or after its replicas have received nothing for a while.
     ///
     /// `name` is one that the master may write to.
     pub(super) fn begin(master: &mut Server, replicas: &[&Server], name: &str, cut_off: Option<Duration>) -> Self {
@@ -42,7 +42,7 @@ impl Failover {
 
     /// Why an operation of this master's has an effect again.
     ///
-    /// A replica that lacks the claim grants it anew, as one of no higher number. Where it has the claim, and lacks how
+    /// A replica that lacks the claim grants it anew, as one of no higher number. If it has the claim, and lacks how
     /// that ended or was itself too late for it, the lease has to lapse first, and the number rises.
     pub(super) fn explains(&self, first: &Run<'_>, second: &Run<'_>) -> Option<&'static str> {
         let lost = |written: Duration| written >= self.confirmed;

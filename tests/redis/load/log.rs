@@ -109,7 +109,7 @@ impl<'a> Told<'a> {
         told
     }
 
-    /// Asks of each effect that came twice where it came from, and fails where that is not known.
+    /// Asks for the cause of each effect that came twice, and fails if that is not known.
     pub(super) fn trace(&self, cause: impl Fn(&str, &Run<'_>, &Run<'_>) -> Option<&'static str>) {
         let (mut traced, mut untraced) = (BTreeMap::<_, u32>::new(), Vec::new());
         for (key, operation) in &self.operations {
@@ -130,7 +130,7 @@ impl<'a> Told<'a> {
         (stood && second.at >= first.asked + super::LEASE).then_some("a process stood still")
     }
 
-    /// Whoever asked was answered, and two answers differ only where there were two effects.
+    /// Every client was answered, and two answers differ only if there were two effects.
     pub(super) fn all_is_answered(&self) {
         let processes: HashSet<_> = self.operations.values().flat_map(|of| &of.answers).map(|of| of.process).collect();
         assert_eq!(processes.len(), 2);

@@ -12,7 +12,7 @@ use crate::server::Server;
 const UNSAVED: Duration = Duration::from_secs(3);
 const ROUNDS: u32 = 18;
 
-/// A time during which the server was away, and whether it may have lost what it had been told.
+/// A time during which the server was away, and whether it may have lost what it had received.
 struct Absence {
     began: Duration,
     ended: Duration,

@@ -64,7 +64,7 @@ pub(crate) trait TestDatabase: SqlDatabase {
 
     async fn pairs(connection: &mut Self::Connection, text: &str) -> Vec<(String, String)>;
 
-    /// Executes a statement of the store's, as a driver of the application's own does. Tells how many rows it has changed.
+    /// Executes a statement of the store's, as a driver of the application's own does. Returns how many rows it has changed.
     fn execute(
         connection: &mut Self::Connection,
         statement: &SqlStatement,

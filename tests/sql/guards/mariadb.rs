@@ -43,7 +43,7 @@ async fn an_old_snapshot_is_not_asked() {
     assert_eq!(number(&pool, "SELECT cents FROM accounts WHERE id = 1").await, 1002);
 }
 
-/// Newer servers are told to do as PostgreSQL does, and this is what comes then.
+/// Newer servers can be configured to do as PostgreSQL does; this is what follows.
 #[tokio::test]
 async fn snapshot_isolation_makes_it_an_error() {
     let (_server, pool) = database().await;

@@ -92,7 +92,7 @@ macro_rules! rules {
             let error =
                 PAYMENTS.on(&mut *connection).set(CENTS, 1_i64).set(ORDER, "A-1").insert("P-3").await.unwrap_err();
             assert!(error.as_database_error().unwrap().is_unique_violation(), "{error}");
-            // So are a number that is too long, where the database says so, and a value that is missing.
+            // So are a number that is too long, if the database says so, and a value that is missing.
             if <$database as sqlx::Database>::NAME != "SQLite" {
                 let long = "P".repeat(33);
                 assert!(PAYMENTS.on(&mut *connection).set(CENTS, 1_i64).insert(&*long).await.is_err());
@@ -183,7 +183,7 @@ macro_rules! rules {
             .await;
             assert_eq!(number(pool, "SELECT cents FROM accounts WHERE id = 2 AND version = 100").await, 1100);
 
-            // Without a transaction some may give up, which they hear.
+            // Without a transaction some may give up, and are refused.
             let done = all(10, |_| {
                 let pool = pool.clone();
                 async move {

@@ -11,7 +11,7 @@ use tower_idempotency::sql::outbox::{Relay, Sender, StagedMessage};
 use super::shop::{Broker, Shop, message, numbers};
 use crate::database::TestDatabase;
 
-/// A sender that stands still until it is let through, and tells that it does.
+/// A sender that waits until it is let through, and signals that it waits.
 fn gated(broker: &Broker) -> (Arc<Semaphore>, Arc<Semaphore>, impl Sender + use<>) {
     let (broker, sending, gate) = (broker.clone(), Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let sender = {

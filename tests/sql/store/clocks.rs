@@ -20,7 +20,7 @@ const DO: &str = "TOWER_IDEMPOTENCY_DO";
 const URL: &str = "TOWER_IDEMPOTENCY_URL";
 const TRUE_TIME: &str = "TOWER_IDEMPOTENCY_TRUE_TIME";
 
-/// What one of them does in the other process; a test of this name does it there, and nothing where it is not asked.
+/// What one of them does in the other process; a test of this name does it there, and nothing if it is not asked.
 pub(crate) async fn child<S: StoreAdmin>(connect: impl AsyncFnOnce(String) -> Result<S, StoreError>) {
     let (Ok(what), Ok(url), Ok(time)) = (env::var(DO), env::var(URL), env::var(TRUE_TIME)) else { return };
     // Otherwise nothing would be shown.

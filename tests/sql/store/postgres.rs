@@ -45,7 +45,7 @@ async fn the_rules_with_the_pool_and_the_table_of_the_application() {
     keeps_the_rules(&store).await;
 }
 
-/// Those who lose are told so by errors, which nobody hears of.
+/// The losers receive errors, which no caller sees.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_tasks_in_strict_transactions() {
     let server = Server::postgres();
@@ -68,7 +68,7 @@ async fn a_replay_neither_writes_nor_waits() {
     let pool = pool(&server, &[]).await;
     let mut holder = pool.begin().await.unwrap();
     sqlx::query("SELECT 1 FROM idempotency_records FOR UPDATE").execute(&mut *holder).await.unwrap();
-    // Whoever writes takes the next number of a transaction.
+    // A writer takes the next number of a transaction.
     let next = || async {
         let text = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text";
         sqlx::query_scalar::<_, String>(text).fetch_one(&pool).await.unwrap()

@@ -17,7 +17,7 @@ async fn rows<D: TestDatabase>(store: &SqlStore<D>) -> usize {
     D::lines(store.pool(), "SELECT record_key FROM idempotency_records").await.len()
 }
 
-/// Two processes purge, nothing is left but what is alive; a store that was told not to purges nothing.
+/// Two processes purge, only what is alive is left; a store that is configured not to purges nothing.
 pub(super) async fn what_has_expired_goes<D: TestDatabase>() {
     let place = D::place().await;
     let url = D::url(&place);

@@ -54,7 +54,7 @@ pub(crate) async fn replays(store: &impl StoreAdmin, key: &RecordKey) {
 }
 
 /// 50 tasks on 200 keys, as two processes: each key runs once, though every third run is released first, and nobody
-/// hears of an error.
+/// receives an error.
 pub(crate) async fn many_tasks_on_the_same_keys<D: TestDatabase>() {
     let place = D::place().await;
     many_tasks([store_on::<D>(&place).await, store_on::<D>(&place).await]).await;
@@ -64,7 +64,7 @@ pub(crate) async fn many_tasks<S: StoreAdmin + Clone>(stores: [S; 2]) {
     race(stores, |finished| assert!(matches!(finished, Finished::Done), "{finished:?}")).await;
 }
 
-/// The same while somebody goes on cutting all connections. Whoever ends a claim may hear that it was done before, or,
+/// The same while somebody goes on cutting all connections. A caller that ends a claim may learn that it was done before, or,
 /// of a release, what has come of it since.
 pub(crate) async fn many_tasks_while<S: StoreAdmin + Clone>(stores: [S; 2], cut: impl AsyncFn()) {
     let cutting = async {

@@ -12,7 +12,7 @@ use super::{
 use crate::{counting::statements_about, database::TestDatabase};
 
 /// 3,000 requests of one process wait for a key that another process runs: they share a look at a time, at most ten a
-/// second, and all hear of the end.
+/// second, and all learn of the end.
 pub(super) async fn many_wait_for_one<D: TestDatabase>() {
     let place = D::place().await;
     let (runner, waiters) = (store_on::<D>(&place).await, store_on::<D>(&place).await);

@@ -72,7 +72,7 @@ async fn pay<D: TestDatabase>(
     let execution = format!("{}-{}-{}", process::id(), COUNT.fetch_add(1, Relaxed), random() % 1_000_000);
     let text = format!("INSERT INTO runs VALUES ('{}', '{execution}')", operation.key());
     D::say(&mut tx, &text).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-    // Where there is one writer, one works at a time.
+    // If there is one writer, one works at a time.
     sleep(Duration::from_millis(random() % if alone { 4 } else { 40 })).await;
     // Some fail when all is done but the commit.
     if random().is_multiple_of(10) { Err(StatusCode::INTERNAL_SERVER_ERROR) } else { Ok(execution) }

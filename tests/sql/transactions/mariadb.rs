@@ -103,7 +103,7 @@ async fn a_reset_statement() {
     sessions::a_reset_statement::<MySql>(SET, LOOK, "SET @tenant = NULL").await;
 }
 
-/// The effect is committed, and duplicates hear that its answer was not retained.
+/// The effect is committed, and duplicates learn that its answer was not retained.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_too_large_leaves_a_tombstone() {
     let place = MySql::place().await;

@@ -121,7 +121,7 @@ pub(crate) async fn attempts_of_all_kinds_are_bounded<D: TestDatabase>() {
         let panicked = AssertUnwindSafe(deliver::<D>(&layer, "a", End::Panics)).catch_unwind().await;
         assert!(panicked.is_err());
     }
-    // A panic answers nothing, so the next delivery is what is told.
+    // A panic answers nothing, so the next delivery shows it.
     let exhausted = deliver::<D>(&layer, "a", End::Pays).await;
     assert!(matches!(exhausted, Consumed::Exhausted { error: None, attempts: 4, .. }), "{exhausted:?}");
     assert_eq!(exhausted.action(), Action::DeadLetter);
@@ -133,7 +133,7 @@ pub(crate) async fn attempts_of_all_kinds_are_bounded<D: TestDatabase>() {
     assert_eq!(process.effects("a").await, 1);
 }
 
-/// To count the attempts of messages takes one statement more where one fails, and none where it succeeds.
+/// To count the attempts of messages takes one statement more if one fails, and none if it succeeds.
 pub(crate) async fn counting_costs_one_statement_of_a_failure<D: TestDatabase>() {
     let place = D::place().await;
     let table = tower_idempotency::sql::SqlStore::<D>::builder().table("counted").unwrap().without_purge();

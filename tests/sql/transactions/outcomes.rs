@@ -116,7 +116,7 @@ pub(crate) async fn what_is_kept_is_committed<D: TestDatabase>() {
     assert_eq!(process.effects("a").await, 1);
 }
 
-/// What fails as late as at the commit is not told as a success. MariaDB has no such constraints.
+/// What fails as late as at the commit is not reported as a success. MariaDB has no such constraints.
 pub(crate) async fn a_late_constraint_is_no_success<D: TestDatabase>() {
     if D::NAME == "MySQL" {
         return;

@@ -34,7 +34,7 @@ async fn a_commit_whose_answer_is_lost() {
     crashes::a_commit_whose_answer_is_lost::<Postgres>().await;
 }
 
-/// Where the insert fails as a serialization failure, it is begun anew, and nobody hears of it.
+/// If the insert fails as a serialization failure, it is begun anew, and no caller sees it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stricter_isolation() {
     let place = Postgres::place().await;
@@ -73,7 +73,7 @@ async fn a_stalled_handler_is_overtaken_and_undone() {
     assert!(stalled.post("a", "insert").await.is(201).replayed);
 }
 
-/// Whoever writes the same key without the lock of this crate makes others wait, but not for ever.
+/// A writer of the same key without the lock of this crate makes others wait, but not for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_scheme_of_locks_is_not_waited_for_for_ever() {
     let place = Postgres::place().await;

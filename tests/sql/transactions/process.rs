@@ -1,4 +1,4 @@
-//! A route in transaction mode whose handler does what the request tells it to.
+//! A route in transaction mode whose handler does what the request says.
 
 use std::{
     sync::{Arc, Mutex},

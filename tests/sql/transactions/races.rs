@@ -32,7 +32,7 @@ pub(crate) async fn many_racers<D: TestDatabase>() {
     }
 }
 
-/// Nobody who repeats what is settled hears that it runs, however many of them there are.
+/// No duplicate of a settled key learns that it runs, however many duplicates there are.
 pub(crate) async fn duplicates_of_settled_keys<D: TestDatabase>() {
     let place = D::place().await;
     let processes = two::<D>(&place).await;
@@ -90,7 +90,7 @@ pub(crate) async fn who_waits_gets_the_answer<D: TestDatabase>() {
     assert_eq!(one.effects("a").await, 1);
 }
 
-/// A duplicate needs no connection to hear that the first one runs.
+/// A duplicate needs no connection to learn that the first one runs.
 pub(crate) async fn a_full_pool<D: TestDatabase>() {
     let process = Process::<D>::with(&D::place().await, 1, |layer| layer).await;
     let first = process.spawn("a", "insert;gate");

@@ -130,7 +130,7 @@ pub(crate) async fn settled_by_the_handler<D: TestDatabase>() {
     assert_eq!(process.effects("own").await, 1);
 }
 
-/// Whoever asks while a transaction runs is compared with its caller first, and then with its content. After a rollback
+/// A request that comes while a transaction runs is compared with its caller first, and then with its content. After a rollback
 /// nothing of either is left.
 pub(crate) async fn a_transaction_knows_its_caller<D: TestDatabase>() {
     let process = Process::<D>::start(&D::place().await).await;

@@ -1,4 +1,4 @@
-//! A front answers duplicates of what is settled, and nothing else.
+//! A cache answers duplicates of what is settled, and nothing else.
 
 mod flaky_store;
 mod stalling_store;
@@ -27,7 +27,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Pair = CachedStore<FlakyStore, FaultyStore<MemoryStore>>;
 
-/// A store with its front, what is in the front, and the calls of the store behind.
+/// Returns a cached store, its cache, the calls of its inner store, and the inner store.
 fn pair() -> (Pair, FlakyStore, Faults, MemoryStore) {
     let (front, behind) = (FlakyStore::default(), MemoryStore::new());
     let counted = FaultyStore::new(behind.clone());
@@ -79,7 +79,7 @@ async fn the_rules_on_many_threads() {
         .await;
 }
 
-/// Whatever state it is in, the front takes nothing away from what the store behind promises.
+/// Whatever state it is in, the cache takes nothing away from what the inner store promises.
 #[tokio::test(start_paused = true)]
 async fn the_rules_without_a_front() {
     for mood in [Mood::Failing, Mood::Silent] {
@@ -147,7 +147,7 @@ async fn a_crowd_copies_once() {
     assert_eq!(front.faults().calls(StoreVerb::Settle), 1);
 }
 
-/// Issued, running and released records are no business of the front's.
+/// Issued, running and released records are not copied into the cache.
 #[tokio::test(start_paused = true)]
 async fn only_what_is_settled_is_copied() {
     let (store, front, calls, _) = pair();
@@ -189,7 +189,7 @@ async fn a_copy_that_was_made_slowly_ends_before_its_record() {
     assert!(copy.expires_in < record.expires_in, "{copy:?} {record:?}");
 }
 
-/// The process stands still for a minute over an answer, of the front's claim or of the record behind, or before it sends
+/// The process stands still for a minute over an answer, of the cache's claim or of the inner record, or before it sends
 /// the copy: none is made that would answer in the place of the record that has come meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_a_stall_has_made_old_is_none() {
@@ -274,7 +274,7 @@ async fn a_front_that_is_away_is_left_alone_for_a_second() {
     }
 }
 
-/// A process that died while it copied: its claim in the front is no copy, and does not keep others from making one.
+/// A process that died while it copied: its claim in the cache is not a copy, and does not keep others from making one.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_was_not_finished_is_none() {
     let (front, behind) = (FaultyStore::new(MemoryStore::new()), MemoryStore::new());
@@ -296,14 +296,14 @@ async fn errors_behind_are_errors() {
     assert_eq!(store.claim(&key(), &claim()).await.unwrap_err().kind(), StoreErrorKind::Unavailable);
     calls.heal();
     replays(&store, &key(), "kept").await;
-    // What the front has it answers without the store behind.
+    // What the cache has it answers without the inner store.
     calls.on_all().fail(StoreErrorKind::Unavailable);
     replays(&store, &key(), "kept").await;
     assert_eq!(front.inner.stats().await.unwrap().settled, 1);
 }
 
 /// A crowd of duplicates on many threads, while the record is forgotten and made again through one store: each answer is
-/// one that the record has had, and what was settled last is what all hear in the end.
+/// one that the record has had, and what was settled last is what all receive in the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn crowds() {
     let store = CachedStore::new(FlakyStore::over(MemoryStore::new()), FaultyStore::new(MemoryStore::new()));

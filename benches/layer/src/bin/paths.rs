@@ -38,7 +38,7 @@ fn main() {
     counted(&runtime, &app, requests);
 }
 
-/// Its name is what Valgrind is told.
+/// Valgrind finds it by its name.
 #[inline(never)]
 fn counted(runtime: &Runtime, app: &Router, requests: Vec<Request<Body>>) {
     runtime.block_on(async {

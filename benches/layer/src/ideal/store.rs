@@ -29,7 +29,7 @@ pub(super) struct Store {
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
-/// Where a claimed record is, so that it is not looked up again.
+/// The place of a claimed record, so that it is not looked up again.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     hash: u64,

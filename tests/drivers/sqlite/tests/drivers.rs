@@ -28,7 +28,7 @@ impl Driver for Rusqlite {
     }
 
     async fn say(&mut self, text: &str) {
-        // The writer that is told to wait is told so before it has read.
+        // A writer that has to wait does so before it has read.
         let text = if text == "BEGIN" { "BEGIN IMMEDIATE" } else { text };
         self.0.execute_batch(text).unwrap();
     }
