@@ -79,7 +79,13 @@ impl Engine {
             }
             Ok(Claimed::Running { .. }) if !wait.is_zero() => return None,
             Ok(refused) => Err(refused.into()),
-            Err(error) => Err(self.claim_failed(key, error, None)),
+            Err(error) => {
+                if !error.is_without_effect() {
+                    // It may have taken effect all the same: dropped, the pending claim releases it.
+                    drop(PendingClaim::new(self, key, claim));
+                }
+                Err(self.claim_failed(key, error, None))
+            }
         })
     }
 

@@ -26,6 +26,8 @@ use crate::common::post as request;
 enum Habit {
     /// Its answers have to be awaited.
     Awaited,
+    /// Its first claim takes effect and fails.
+    FailsAfterTheFirstClaim,
     /// Its first settlement fails, for a while.
     FailsToSettleOnce,
     /// It takes tombstones only.
@@ -67,9 +69,16 @@ impl Store for SaysImmediate {
     }
 
     fn claim<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Claimed> {
-        self.claimants.lock().unwrap().push(claim.claimant);
+        let mut claimants = self.claimants.lock().unwrap();
+        claimants.push(claim.claimant);
         let answer = self.inner.claim(key, claim);
-        if self.habit == Habit::Awaited { StoreFuture::new(answer) } else { answer }
+        match self.habit {
+            Habit::Awaited => StoreFuture::new(answer),
+            Habit::FailsAfterTheFirstClaim if claimants.len() == 1 => {
+                StoreFuture::ready(Err(StoreError::new(StoreErrorKind::Unavailable, "away")))
+            }
+            Habit::FailsAfterTheFirstClaim | Habit::FailsToSettleOnce | Habit::TakesNoAnswer => answer,
+        }
     }
 
     fn renew<'a>(&'a self, key: &'a RecordKey, claim: &'a Claim) -> StoreFuture<'a, Renewed> {
@@ -86,7 +95,9 @@ impl Store for SaysImmediate {
             Habit::TakesNoAnswer if settlement.payload.is_some() => {
                 StoreFuture::ready(Err(StoreError::new(StoreErrorKind::TooLarge, "too large")))
             }
-            Habit::FailsToSettleOnce | Habit::TakesNoAnswer => self.inner.settle(key, settlement),
+            Habit::FailsAfterTheFirstClaim | Habit::FailsToSettleOnce | Habit::TakesNoAnswer => {
+                self.inner.settle(key, settlement)
+            }
         }
     }
 
@@ -114,6 +125,16 @@ async fn a_store_that_has_to_be_awaited_after_all_is_asked_again_by_the_same_cla
         assert!(matches!(claimants[..], [first, again] if first == again), "{claimants:?}");
     }
     assert_eq!(status(&app).await, (StatusCode::CREATED, true));
+    assert_eq!(runs.load(SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_fails_after_it_took_effect_is_released() {
+    let store = SaysImmediate::new(Habit::FailsAfterTheFirstClaim);
+    let (app, runs) = store.app();
+    assert_eq!(status(&app).await, (StatusCode::SERVICE_UNAVAILABLE, false));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(status(&app).await, (StatusCode::CREATED, false));
     assert_eq!(runs.load(SeqCst), 1);
 }
 
