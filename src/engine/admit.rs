@@ -72,7 +72,7 @@ impl Engine {
             return Some(Err(NotRun::TooManyTasks(refusal)));
         }
         let sent = Instant::now();
-        // A store that is not immediate after all has not granted anything that a repetition would not find.
+        // If the store is not immediate after all, `admit` repeats the claim, which has the same claimant.
         Some(match self.store.claim(key, claim).into_ready()? {
             Ok(Claimed::Granted(granted)) => {
                 Ok(self.granted(key, Grant { granted, sent, timer: None, transaction: None }))
@@ -153,7 +153,8 @@ impl Engine {
         grant
     }
 
-    /// Reports a claim that the store did not answer. `running` is the lease of another run that it had reported before.
+    /// Reports a claim that the store did not answer. `running` is the lease of another run that it had reported
+    /// before.
     pub(super) fn claim_failed(&self, key: &RecordKey, error: StoreError, running: Option<Duration>) -> NotRun {
         self.report(&Event::StoreFailed { key, verb: StoreVerb::Claim, error: &error, retried: false });
         NotRun::Unavailable { error, running }

@@ -112,7 +112,7 @@ impl Exchange {
         RecordAction::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
     }
 
-    /// What is known of a signed token must last as long as itself, whatever the policy or the handler says.
+    /// Returns how long a record is kept: as long as its signed token, whatever the policy or the handler says.
     pub(super) fn kept_for(&self, retention: Duration, token: Option<&PresentedToken>) -> Duration {
         self.memory(token).unwrap_or(retention)
     }
@@ -125,8 +125,8 @@ impl Exchange {
             && context.claim.caller == Caller::NONE
     }
 
-    /// What becomes of an answer that is not held. One that need not be a success must not become a tombstone where
-    /// duplicates get an answer of the application's own, which is one of success.
+    /// Returns what becomes of an answer that is not held. One that need not be a success must not become a tombstone
+    /// where duplicates get an answer of the application's own, which is one of success.
     ///
     /// An application that answers duplicates itself answers them with a success. So an answer that is not known to be
     /// one is kept as a refusal, which a duplicate then receives.

@@ -148,8 +148,8 @@ impl Exchange {
         self.begin(service, parts, incoming, keyed, decision).await
     }
 
-    /// Does what was decided: claims and begins to run, or responds. A body that the client may still be sending is drained
-    /// before a response that the handler does not give.
+    /// Does what was decided: claims and begins to run, or responds. A body that the client may still be sending is
+    /// drained before a response that the handler does not give.
     pub(super) async fn begin<S, B, R>(
         self: Arc<Self>,
         mut service: S,

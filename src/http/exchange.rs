@@ -132,7 +132,7 @@ impl Exchange {
 }
 
 impl Scoping {
-    /// Whether the application has said nothing about who its callers are.
+    /// Returns whether the application has said nothing about who its callers are.
     pub(super) fn is_unsaid(&self) -> bool {
         matches!(self, Self::Credentials(Credentials::Usual))
     }

@@ -90,13 +90,13 @@ impl PartialIdentity {
 }
 
 impl Exchange {
-    /// Whether requests of this method are protected if they have a key, or at least verified.
+    /// Returns whether requests of this method are protected if they have a key, or at least verified.
     pub(crate) fn is_protected(&self, method: &Method) -> bool {
         self.methods.contains(method) && !(self.disabled && self.verify.is_none())
     }
 
-    /// What the head of a request says: it has a key, or will have one once its body is there; or the layer does not
-    /// protect it; or it is refused before its body is asked for.
+    /// Returns what the head of a request says: it has a key, or will have one once its body is there; or the layer
+    /// does not protect it; or it is refused before its body is asked for.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl Exchange {
         Ok(Some(PartialIdentity { caller, seen, name }))
     }
 
-    /// Who asks, if no scope says so. Tokens are bound to a principal instead.
+    /// Returns who asks, if no scope says so. Tokens are bound to a principal instead.
     pub(super) fn caller(&self, parts: &Parts) -> (Caller, Seen) {
         match &self.scoping {
             Scoping::Credentials(credentials) => credentials.caller(&parts.headers),
@@ -185,7 +185,7 @@ impl Exchange {
         Ok((named(&route, scope, key).map_err(Refusal::key_invalid)?, None))
     }
 
-    /// How long it has to be remembered what became of an operation, if that is not for the policy to say.
+    /// Returns how long it has to be remembered what became of an operation, if that is not for the policy to say.
     pub(super) fn memory(&self, token: Option<&PresentedToken>) -> Option<Duration> {
         self.tokens.as_ref()?.issuer.memory(token?)
     }
@@ -204,7 +204,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body says.
+    /// Returns whether the body goes to the handler as it comes: the key is in the head, and nothing asks what the body
+    /// says.
     pub(super) fn streams(&self, subject: &PartialIdentity) -> bool {
         let of_token = || self.tokens.is_some() && self.asks_for_no_body();
         matches!(subject.name, IdentityState::Known(..)) && (self.stream_body || of_token())

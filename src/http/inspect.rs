@@ -55,8 +55,8 @@ impl Exchange {
         Some(if is_event_stream(&parts.headers) { Advice::AnswerStreams } else { Advice::AnswerTooLong })
     }
 
-    /// Whether a request of one of the methods is let through all the same. A `HEAD` is among them for its warning: the
-    /// handler of a protected `GET` serves it.
+    /// Returns whether a request of one of the methods is let through all the same. A `HEAD` is among them for its
+    /// warning: the handler of a protected `GET` serves it.
     pub(super) fn leaves_out(&self, parts: &request::Parts) -> bool {
         if self.exceptions.cover(parts) {
             return true;

@@ -7,7 +7,7 @@ use super::{Signer, base64url};
 use crate::{
     extract::key::KeyExtractor,
     store::{Issued, Store},
-    value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, check_name},
+    value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, check_name, random_bytes},
 };
 
 /// The tokens that a layer accepts, where a request has them, and how a new one is issued.
@@ -50,10 +50,7 @@ impl Issuer {
                 return Err(StoreError::new(StoreErrorKind::Invalid, message).without_effect());
             }
         }
-        let mut bytes = [0; 32];
-        if let Err(error) = getrandom::fill(&mut bytes) {
-            panic!("no source of randomness: {error}");
-        }
+        let bytes = random_bytes();
         let binding = Binding::new(purpose, principal);
         let text = self.text(&binding, &bytes, self.expiry());
         match self.put(&text, binding).await? {
@@ -62,7 +59,7 @@ impl Issuer {
         }
     }
 
-    /// When a token expires that is made now; any number if its record says so.
+    /// Returns when a token expires that is made now; any number if its record says so.
     fn expiry(&self) -> u64 {
         self.signer.as_ref().map_or(0, |signer| signer.expiry(self.lifetime))
     }
@@ -86,12 +83,12 @@ impl Issuer {
         }
     }
 
-    /// Whether a signed token has expired. That a stored one has is for the store to say.
+    /// Returns whether a signed token has expired. That a stored one has is for the store to say.
     pub(crate) fn has_expired(&self, token: &PresentedToken) -> bool {
         self.signer.as_ref().zip(token.signed).is_some_and(|(signer, expires)| signer.has_expired(expires))
     }
 
-    /// How long it has to be remembered what became of a signed token: as long as anybody could accept it.
+    /// Returns how long it has to be remembered what became of a signed token: as long as anybody could accept it.
     pub(crate) fn memory(&self, token: &PresentedToken) -> Option<Duration> {
         Some(self.signer.as_ref()?.memory(token.signed?))
     }

@@ -20,6 +20,7 @@ mod keep;
 mod key;
 mod nonzero;
 mod policy;
+mod random;
 mod record;
 mod refusal;
 mod reply;
@@ -55,6 +56,7 @@ pub(crate) use self::{
     key::{CompactDigest, Digest, check_key, check_name, child_key, hex, is_blank, labelled_digest},
     nonzero::nonzero,
     policy::{HandlerDirectives, Resolved, Retain, RunSettings},
+    random::random_bytes,
     record::is_failure,
     rules::{Behalf, Ending, Hold},
     time::{Backoff, doubled, millis},

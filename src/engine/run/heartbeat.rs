@@ -7,7 +7,13 @@
 //! The lease is renewed at a third of its length. It counts from the moment *before* the claim or the renewal was sent,
 //! so that the end of the lease is never assumed later than the store has it.
 
-use std::{future::Future, pin::Pin, sync::Arc, task::Context, time::Duration};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use tokio::time::{Instant, sleep_until};
 
@@ -40,7 +46,7 @@ impl Heartbeat {
     pub(super) fn poll(&mut self, engine: &Arc<Engine>, state: &Arc<RunState>, cx: &mut Context<'_>) {
         while !self.is_over {
             if let Some(renewal) = &mut self.renewal {
-                let Some(next) = ready(renewal.as_mut().poll(cx)) else { return };
+                let Poll::Ready(next) = renewal.as_mut().poll(cx) else { return };
                 self.renewal = None;
                 match next {
                     Some(due) => {
@@ -55,13 +61,6 @@ impl Heartbeat {
                 self.renewal = Some(Box::pin(renew(engine.clone(), state.clone())));
             }
         }
-    }
-}
-
-fn ready<T>(polled: std::task::Poll<T>) -> Option<T> {
-    match polled {
-        std::task::Poll::Ready(value) => Some(value),
-        std::task::Poll::Pending => None,
     }
 }
 

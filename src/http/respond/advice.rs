@@ -49,7 +49,7 @@ impl Warned {
         Self([const { AtomicU64::new(0) }; ROUTES])
     }
 
-    /// Whether this is the first time. Nothing is locked: this is asked for each request without credentials.
+    /// Returns whether this is the first time. Nothing is locked: this is asked for each request without credentials.
     fn is_first(&self, advice: Advice, route: &str) -> bool {
         let hash = hash(advice as u8, route);
         let start = usize::try_from(hash).unwrap_or_default() % ROUTES;

@@ -173,7 +173,7 @@ impl Exchange {
         }
     }
 
-    /// Where that belongs which a refused request lacks, or has in a wrong form.
+    /// Returns where that belongs which a refused request lacks, or has in a wrong form.
     fn place_for(&self, refusal: &Refusal) -> Option<String> {
         match (refusal, &self.scoping, &self.tokens) {
             (Refusal::ScopeMissing | Refusal::ScopeInvalid { .. }, Scoping::Scope(scope), _) => scope.place(),
@@ -183,7 +183,7 @@ impl Exchange {
         }
     }
 
-    /// Whether something that the application gave looks at heads after the handler has had them.
+    /// Returns whether something that the application gave looks at heads after the handler has had them.
     pub(crate) fn looks_back(&self) -> bool {
         self.render.is_some()
             || self.problem_instance.is_some()
@@ -191,13 +191,13 @@ impl Exchange {
             || matches!(self.policy.while_running, WhileRunning::Respond(_) | WhileRunning::WaitThenRespond(..))
     }
 
-    /// Whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
+    /// Returns whether a client waits for a word before it sends its body (RFC 9110, section 10.1.1).
     pub(crate) fn expects_continue(headers: &HeaderMap) -> bool {
         headers.contains_key(EXPECT)
     }
 }
 
-/// Why nothing can be sent again for a request that has ended.
+/// Returns why nothing can be sent again for a request that has ended.
 fn without_answer(payload: Option<&Bytes>) -> Refusal {
     if is_failure(payload) { Refusal::HandlerFailed } else { Refusal::ResponseNotRetained }
 }

@@ -81,7 +81,7 @@ impl Exchange {
     }
 }
 
-/// How long a window lasts from now on; never longer than the window itself, whatever the clocks say.
+/// Returns how long a window lasts from now on; never longer than the window itself, whatever the clocks say.
 ///
 /// It is for `Retry-After`, so it is bounded by the window: two processes may have clocks that differ.
 pub(crate) fn left_until(expires: Option<SystemTime>, window: Duration) -> Duration {

@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use crate::{
     sql::driver::SqlDatabase,
-    value::{Claimant, StoreError, StoreErrorKind, check_key, hex},
+    value::{StoreError, StoreErrorKind, check_key, hex, random_bytes},
 };
 
 /// The characters that would end a header or its name.
@@ -132,7 +132,7 @@ fn headers(lines: &str) -> Vec<(String, String)> {
 }
 
 fn random_id() -> String {
-    let mut bytes = Claimant::random().to_bytes();
+    let mut bytes: [u8; 16] = random_bytes();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex = hex(&bytes);

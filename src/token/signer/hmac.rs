@@ -24,7 +24,7 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// When a token expires that begins to live now, in milliseconds since the Unix epoch.
+    /// Returns when a token expires that begins to live now, in milliseconds since the Unix epoch.
     pub(crate) fn expiry(&self, lifetime: Duration) -> u64 {
         self.clock.now().saturating_add(millis(lifetime))
     }
@@ -33,7 +33,7 @@ impl Signer {
         self.keys.sign(binding, expires, nonce)
     }
 
-    /// When the token expires and the nonce in it, if it was signed for this. It may have expired.
+    /// Returns when the token expires and the nonce in it, if it was signed for this. It may have expired.
     pub(crate) fn verify(&self, token: &str, binding: &Binding) -> Option<(u64, [u8; 32])> {
         self.keys.verify(token, binding)
     }
@@ -42,8 +42,9 @@ impl Signer {
         expires <= self.clock.now()
     }
 
-    /// What is left of the token's lifetime by the clock that is most behind. That may be this process's own, as it is
-    /// now: if it was ahead when the token was issued, the others accept the token until they have come as far.
+    /// Returns what is left of the token's lifetime by the clock that is most behind. That may be this process's own,
+    /// as it is now: if it was ahead when the token was issued, the others accept the token until they have come as
+    /// far.
     pub(crate) fn memory(&self, expires: u64) -> Duration {
         let left = Duration::from_millis(expires.saturating_sub(self.clock.uncorrected()));
         left.saturating_add(self.skew.max(UNDER_WAY))
@@ -81,7 +82,7 @@ impl WallClock {
         }
     }
 
-    /// What the clock showed last and what has passed since, or what it shows now, whichever is more.
+    /// Returns what the clock showed last and what has passed since, or what it shows now, whichever is more.
     fn now(&self) -> u64 {
         // In this order: a thread that is held up in between must not move the clock ahead for ever.
         let now = self.uncorrected();
@@ -91,7 +92,7 @@ impl WallClock {
         u64::try_from(steady.saturating_add(ahead)).unwrap_or(now)
     }
 
-    /// What the clock shows, set back or not.
+    /// Returns what the clock shows, set back or not.
     fn uncorrected(&self) -> u64 {
         millis((self.read)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
     }

@@ -1,8 +1,8 @@
 use std::{cell::Cell, fmt};
 
-use crate::value::{SecretNumber, key::hex};
+use crate::value::{SecretNumber, key::hex, random_bytes};
 
-/// A random 128-bit identity, made anew for every claim.
+/// A 128-bit identity, made anew for every claim.
 ///
 /// Only the claimant that a record was claimed with can renew, settle or release it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,22 +12,25 @@ impl Claimant {
     /// The claimant of a token that nobody has claimed. No claim has it.
     pub const NONE: Self = Self([0; 16]);
 
-    /// Creates a new identity, which no other process or thread creates.
+    /// Creates a new identity. That two are equal is as improbable as with 128 random bits.
     ///
-    /// Each thread counts from 128 random bits of the operating system, and mixes each half of the number, so that every
-    /// part of an identity varies. An identity is unique; it is not a secret, and can be guessed from others of its
-    /// thread.
+    /// Each thread counts from 128 random bits of the operating system, from new ones after 256 identities, and mixes
+    /// each half of the number, so that every part of an identity varies. An identity is unique, but it is not a
+    /// secret: it can be computed from others of its thread.
+    ///
+    /// A process that is copied while it runs (`fork` without `exec`, a snapshot of a virtual machine that is started
+    /// twice) creates up to 256 identities a thread that its copy creates too. If both claim one key with the same one,
+    /// the second claim counts as a repetition of the first, and both run.
     ///
     /// # Panics
     ///
     /// Panics if the operating system has no source of randomness.
     #[must_use]
     pub fn random() -> Self {
-        thread_local!(static NEXT: Cell<Option<[u64; 2]>> = const { Cell::new(None) });
-        let [low, high] = NEXT.get().unwrap_or_else(random_start);
-        NEXT.set(Some([low.wrapping_add(STEP), high.wrapping_add(STEP)]));
-        let claimant = Self((u128::from(mixed(low)) << 64 | u128::from(mixed(high))).to_be_bytes());
-        if claimant == Self::NONE { Self::random() } else { claimant }
+        thread_local!(static NEXT: Cell<Numbers> = const { Cell::new(Numbers::NONE) });
+        let (claimant, next) = NEXT.get().draw();
+        NEXT.set(next);
+        claimant
     }
 
     /// Creates the identity that a store has kept.
@@ -49,16 +52,37 @@ impl fmt::Debug for Claimant {
     }
 }
 
-/// The distance of two numbers of a thread: odd, so that all numbers come before one comes again (Weyl sequence).
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The numbers that a thread makes its next identities from.
+#[derive(Clone, Copy)]
+struct Numbers {
+    halves: [u64; 2],
+    left: u16,
+}
 
-#[cold]
-fn random_start() -> [u64; 2] {
-    let mut bytes = [[0; 8]; 2];
-    if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
-        panic!("no source of randomness: {error}");
+impl Numbers {
+    const NONE: Self = Self { halves: [0; 2], left: 0 };
+
+    /// How many identities begin with one look at the operating system's randomness: few, for the sake of a process
+    /// that is copied.
+    const AT_ONCE: u16 = 256;
+
+    /// The distance of two numbers: odd, so that all numbers come before one comes again (Weyl sequence).
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// Returns an identity, and the numbers for the next one.
+    fn draw(self) -> (Claimant, Self) {
+        let Self { halves: [low, high], left } = if self.left == 0 { Self::random() } else { self };
+        let claimant = Claimant((u128::from(mixed(low)) << 64 | u128::from(mixed(high))).to_be_bytes());
+        let next = Self { halves: [low, high].map(|half| half.wrapping_add(Self::STEP)), left: left - 1 };
+        if claimant == Claimant::NONE { next.draw() } else { (claimant, next) }
     }
-    bytes.map(u64::from_le_bytes)
+
+    #[cold]
+    fn random() -> Self {
+        let start = u128::from_le_bytes(random_bytes());
+        let halves = [start, start >> 64].map(|half| u64::try_from(half & u128::from(u64::MAX)).unwrap_or_default());
+        Self { halves, left: Self::AT_ONCE }
+    }
 }
 
 /// Mixes the bits of a number. Different numbers stay different (the finalizer of `SplitMix64`).
@@ -165,6 +189,23 @@ mod tests {
         }
         let firsts: HashSet<_> = drawn.iter().map(|claimant| claimant.0[0]).collect();
         assert_eq!(firsts.len(), 256);
+    }
+
+    #[test]
+    fn a_copy_of_the_numbers_draws_others_after_256() {
+        let draw = |mut numbers: Numbers| {
+            let mut drawn = Vec::new();
+            for _ in 0..=256 {
+                let (claimant, next) = numbers.draw();
+                drawn.push(claimant);
+                numbers = next;
+            }
+            drawn
+        };
+        let numbers = Numbers::random();
+        let (one, other) = (draw(numbers), draw(numbers));
+        assert_eq!(one[..256], other[..256]);
+        assert_ne!(one[256], other[256]);
     }
 
     #[test]

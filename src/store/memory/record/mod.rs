@@ -5,8 +5,8 @@
 //! - `moment`: times in six bytes.
 //! - `read`: an entry as the rules and its readers see it.
 //!
-//! The layout is chosen for the size of a million records: an entry is a fixed struct with one shared allocation for
-//! its texts. The key is shared with the request that created it, a short payload is shared with every replay.
+//! The layout is chosen for the size of a million records: an entry is a fixed struct with one allocation for its
+//! texts. A replay copies a short payload, which costs less than counting its owners.
 //!
 //! | part of an entry | holds |
 //! | --- | --- |
@@ -48,8 +48,8 @@ pub(super) use self::{
 /// No slot: the end of a list.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// Payloads up to this size are joined to the key, in one allocation that a replay shares. A longer payload is kept in
-/// its own buffer, so that it is neither copied nor freed while a lock is held.
+/// Payloads up to this size, in bytes, are joined to the key in one allocation, and a replay copies them. A longer
+/// payload is kept in its own buffer, which replays share, so that it is neither copied nor freed while a lock is held.
 const JOINED_BYTES: usize = 4096;
 
 const STATE: u8 = 0b11;
