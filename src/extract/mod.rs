@@ -30,5 +30,5 @@ pub(crate) use self::body::{first_field, is_multipart};
 pub(crate) use self::value::fingerprint_of_value;
 pub(crate) use self::{
     credential::{Credential, Credentials, Seen},
-    route::route,
+    route::{full_uri, route},
 };

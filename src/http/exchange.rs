@@ -39,8 +39,8 @@ pub(crate) struct Exchange {
     pub(crate) policy: Resolved<Policy>,
     /// The protected methods. With `GET` the list has `HEAD` too, for its warning only.
     pub(crate) methods: Vec<Method>,
-    /// A fixed name for the route, in place of the matched path.
-    pub(crate) route: Option<Arc<str>>,
+    /// What names the route.
+    pub(crate) route: RouteSource,
     /// Where the key comes from.
     pub(crate) key: KeyExtractor,
     /// A request that has no key is not protected, instead of being refused.
@@ -86,6 +86,17 @@ pub(crate) struct Exchange {
     pub(super) warned: Arc<Warned>,
 }
 
+/// What names the route of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum RouteSource {
+    /// The matched path, if Axum gives it, otherwise the request's path.
+    Matched,
+    /// The request's path.
+    Path,
+    /// The layer: all of its requests are of one route.
+    Fixed(Arc<str>),
+}
+
 /// Whose key it is.
 #[derive(Clone, Debug)]
 pub(crate) enum Scoping {
@@ -104,7 +115,7 @@ impl Exchange {
             engine: Arc::new(engine),
             policy: Policy::new().into(),
             methods: vec![Method::POST, Method::PATCH],
-            route: None,
+            route: RouteSource::Matched,
             key: key::header("Idempotency-Key"),
             key_optional: false,
             scoping: Scoping::Credentials(Credentials::default()),

@@ -22,9 +22,9 @@ use std::{borrow::Cow, time::Duration};
 use bytes::Bytes;
 use http::{Method, request::Parts};
 
-use super::{Exchange, Scoping};
+use super::{Exchange, RouteSource, Scoping};
 use crate::{
-    extract::{Credentials, Seen, key::KeyExtractor, route},
+    extract::{Credentials, Seen, full_uri, key::KeyExtractor, route},
     token::PresentedToken,
     value::{Caller, KeyError, OnDuplicate, RecordKey, Refusal},
 };
@@ -180,7 +180,11 @@ impl Exchange {
         if let Some(rule) = &self.tokens {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
         }
-        let route = self.route.as_deref().map_or_else(|| route(parts), Cow::Borrowed);
+        let route = match &self.route {
+            RouteSource::Matched => route(parts),
+            RouteSource::Path => Cow::Borrowed(full_uri(parts).path()),
+            RouteSource::Fixed(name) => Cow::Borrowed(&**name),
+        };
         let named = if self.key.may_be_quoted() { RecordKey::of_quoted } else { RecordKey::new };
         Ok((named(&route, scope, key).map_err(Refusal::key_invalid)?, None))
     }

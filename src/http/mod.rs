@@ -75,7 +75,7 @@ use self::{
     name::{KeyedRequest, RequestContext},
 };
 pub(crate) use self::{
-    exchange::{Exchange, Scoping, assert_replayable},
+    exchange::{Exchange, RouteSource, Scoping, assert_replayable},
     settings::FailOpen,
 };
 pub use self::{future::ResponseFuture, respond::RefusedRequest, service::Idempotency};

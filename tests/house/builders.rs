@@ -20,6 +20,7 @@ const NOT_OF_TOKENS: &[&str] = &[
     "unscoped",
     "credentials",
     "route",
+    "route_by_path",
     "fail_open",
     "fail_open_when_full",
     "stream_body",

@@ -87,6 +87,7 @@ mod task_locals;
 mod tokens;
 #[cfg(feature = "tracing")]
 mod tracing_events;
+mod trailers;
 #[cfg(feature = "testing")]
 mod unfinished_work;
 #[cfg(feature = "testing")]

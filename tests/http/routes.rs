@@ -137,3 +137,17 @@ async fn two_layers_that_name_it_differently_both_protect() {
     let app = Router::new().route("/run", post(route).layer(layer().route("inner"))).layer(outer);
     assert_runs(&app, "/run", "inner").await;
 }
+
+/// As services of gRPC do, which look at the path themselves.
+#[tokio::test]
+async fn by_the_path_behind_a_wildcard() {
+    let nested = |layer: IdempotencyLayer| {
+        Router::new().nest("/v1", Router::new().route("/rpc/{*method}", post(route).layer(layer)))
+    };
+    let app = nested(layer().route_by_path());
+    assert_runs(&app, "/v1/rpc/pay", "/v1/rpc/pay").await;
+    assert_runs(&app, "/v1/rpc/refund", "/v1/rpc/refund").await;
+    let app = nested(layer());
+    assert_runs(&app, "/v1/rpc/pay", "/v1/rpc/{*method}").await;
+    assert_eq!(ask(&app, "/v1/rpc/refund", "k").await.problem(), "key-reused");
+}

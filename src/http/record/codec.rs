@@ -39,7 +39,7 @@ const ADDED: usize = 3;
 /// A header and its value.
 type HeaderField<'a> = (&'a HeaderName, &'a HeaderValue);
 
-/// Packs an answer, without the headers that are not kept.
+/// Packs an answer, without the headers and trailers that are not kept.
 pub(crate) fn encode(
     status: StatusCode,
     headers: &HeaderMap,
@@ -48,7 +48,7 @@ pub(crate) fn encode(
     times: Times,
 ) -> Bytes {
     let fields: Vec<_> = kept.of(status, headers).collect();
-    let trailers: Vec<_> = body.trailers.iter().flat_map(|trailers| trailers.iter()).collect();
+    let trailers: Vec<_> = body.trailers.iter().flat_map(|trailers| kept.of(status, trailers)).collect();
     let length = HEAD + Times::BYTES + fields_length(&fields) + fields_length(&trailers) + body.data.len();
     let mut out = Vec::with_capacity(length);
     out.push(VERSION);

@@ -1,4 +1,4 @@
-//! Which headers of an answer are kept, and why the others are not.
+//! Which headers of an answer are kept, and why the others are not. The same holds for trailers.
 //!
 //! Three groups are left out. Fields of the message, which a server makes anew (hop-by-hop, framing, date). Fields of
 //! one exchange or one client: a replayed cookie would put another client into the first one's session. And fields that

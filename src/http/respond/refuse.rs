@@ -57,11 +57,17 @@ impl Exchange {
         self.engine.report(&Event::Replayed { key });
         let (completed, expires) = (kept.completed, kept.expires);
         let failed = kept.has_failed();
-        let mut response = Response::new(ResponseBody::whole(kept.body, kept.trailers));
+        let mut trailers = kept.trailers;
+        // What is left out today was perhaps kept by yesterday's process.
+        if let Some(trailers) = &mut trailers {
+            for name in &self.headers.not {
+                trailers.remove(name);
+            }
+        }
+        let mut response = Response::new(ResponseBody::whole(kept.body, trailers));
         *response.status_mut() = kept.status;
         *response.headers_mut() = kept.headers;
         let headers = response.headers_mut();
-        // What is left out today was perhaps kept by yesterday's process.
         for name in &self.headers.not {
             headers.remove(name);
         }

@@ -8,7 +8,7 @@ use crate::{
         Credential, Credentials, fingerprint::IntoFingerprintExtractor, key::IntoKeyExtractor,
         scope::IntoScopeExtractor,
     },
-    http::{Exchange, FailOpen, Idempotency, Scoping},
+    http::{Exchange, FailOpen, Idempotency, RouteSource, Scoping},
     store::{Store, TransactionalStore},
     value::Policy,
 };
@@ -155,7 +155,29 @@ impl IdempotencyLayer {
     /// If a path is renamed, its keys are no longer found: a retry across the deploy runs again. A fixed name does not
     /// change with the path. Two routes with one name are one operation.
     pub fn route(self, name: impl Into<Arc<str>>) -> Self {
-        self.with(|exchange| exchange.route = Some(name.into()))
+        self.with(|exchange| exchange.route = RouteSource::Fixed(name.into()))
+    }
+
+    /// Names each route by the request's whole path, even if Axum matched a pattern.
+    ///
+    /// This is for services that look at the path themselves behind one route with a wildcard, such as those of gRPC:
+    /// with the pattern as their name, all of them would be one route. A path with parameters in it makes a route of
+    /// each value, so use it only if the paths are few.
+    ///
+    /// ```
+    /// use axum::{Router, routing::post};
+    /// use tower_idempotency::{IdempotencyLayer, MemoryStore, Operation};
+    ///
+    /// async fn rpc(operation: Operation) -> String {
+    ///     operation.record_key().route().to_owned() // "/rpc/orders.create", not "/rpc/{*method}"
+    /// }
+    ///
+    /// let layer = IdempotencyLayer::new(MemoryStore::new()).route_by_path();
+    /// let app: Router = Router::new().route("/rpc/{*method}", post(rpc).layer(layer));
+    /// # drop(app);
+    /// ```
+    pub fn route_by_path(self) -> Self {
+        self.with(|exchange| exchange.route = RouteSource::Path)
     }
 
     /// Passes the request body to the handler as it arrives, of any size, instead of reading it first.

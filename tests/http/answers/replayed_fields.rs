@@ -9,7 +9,7 @@ use tower_idempotency::IdempotencyLayer;
 use crate::{
     answers::fixture::{Fixture, Whole, as_it_is},
     common::Counter,
-    common::frames::fields,
+    common::frames::{Frames, fields},
 };
 
 /// Those that belong to one message or one exchange.
@@ -69,6 +69,19 @@ async fn some_fields_are_never_replayed() {
     let kept: Vec<_> = KEPT.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
     assert_eq!(replay.fields, kept);
     assert_eq!(replay.length, Some(4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_fields_are_left_out_of_the_trailers() {
+    let sum = ("x-sum", "4");
+    let all: Vec<_> = LEFT_OUT.iter().copied().chain([("x-cost", "7"), sum]).collect();
+    let leave_out = |layer: IdempotencyLayer| layer.exclude_header(HeaderName::from_static("x-cost"));
+    let sent = all.clone();
+    let fixture = Fixture::new(leave_out, move |_| Frames::of(["body"]).trailers(&sent).boxed().into_response());
+    let first = Whole::of(fixture.ask().await).await;
+    assert_eq!(first.trailers.unwrap(), fields(&all), "the first one's client gets all of them");
+    let replay = Whole::of(fixture.ask().await).await;
+    assert_eq!(replay.trailers.unwrap(), fields(&[sum]));
 }
 
 #[tokio::test(start_paused = true)]
