@@ -48,6 +48,7 @@
 //! | find out in the handler which attempt it is | [`Operation`] |
 //! | choose, write or test a store | [`MemoryStore`], [`RedisStore`], the SQL stores ([`guide`]), [`store`], [`testing`] |
 //! | reduce the load of duplicates on a store | [`store::CachedStore`] |
+//! | encrypt what a store keeps | `store::SealedStore`, with the feature `sealed`: [`guide::security`] |
 //! | guard states, versions and business numbers in the database | `sql::guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `sql::outbox`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
@@ -92,6 +93,7 @@
 //! | `form` | no | [`key::form`], [`fingerprint::form`], tokens in `multipart/form-data` |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; it includes the three above |
+//! | `sealed` | no | `store::SealedStore`: answers and notes are encrypted |
 //! | `signed-tokens` | no | [`SigningKeys`], [`Tokens::signed`] |
 //! | `redis` | no | [`RedisStore`] |
 //! | `redis-cluster` | no | `RedisStore` on a Redis Cluster |

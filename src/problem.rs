@@ -81,6 +81,7 @@ pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal,
         | Refusal::StoreFull
         | Refusal::CommitUnknown
         | Refusal::RecordIncompatible
+        | Refusal::AnswerUnreadable
         | Refusal::ServerBusy
         | Refusal::TooManyUnfinished
         | Refusal::TooManyKeys => pause,

@@ -10,7 +10,7 @@ use tower_service::Service;
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
     engine::{ClaimRequest, Completion, FnSettings, NotRun, Operation, Outcome, RunState, Standing, Task, retention},
-    value::{Event, Payload, RecordKey, Refusal, doubled, is_failure},
+    value::{Event, Payload, RecordKey, Refusal, doubled, is_failure, is_sealed},
 };
 
 /// The longest delay after a failure, unless `retry_after` is longer.
@@ -133,6 +133,13 @@ impl<M> Settings<M> {
     fn consumed<T, E>(&self, key: &RecordKey, outcome: Outcome<Consumed<T, E>>) -> Consumed<T, E> {
         match outcome {
             Outcome::Completed { value, recorded: true | false } => value,
+            Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload))
+                if is_sealed(payload.as_ref()) =>
+            {
+                // It may have failed: it is neither acknowledged nor dead-lettered.
+                self.report_refusal(key, &Refusal::AnswerUnreadable);
+                Consumed::Unavailable { retry_after: self.retry_after }
+            }
             Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
                 self.engine.report(&Event::Replayed { key });
                 if is_failure(payload.as_ref()) {

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Begun, NotRun, Operation},
-    value::{Event, Mismatch, OnDuplicate, Origin, Refusal, is_failure},
+    value::{Event, Mismatch, OnDuplicate, Origin, Refusal, is_failure, is_sealed},
 };
 
 /// What comes of a request that is not claimed, or whose claim was not granted.
@@ -101,9 +101,9 @@ impl Exchange {
     }
 
     /// Returns whether the duplicate of a request that ended like this reaches the handler. One that failed without an
-    /// answer has nothing that would tell the handler so.
+    /// answer, or whose answer cannot be read, has nothing that would tell the handler so.
     fn passes_duplicates(&self, payload: Option<&Bytes>) -> bool {
-        matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) && !is_failure(payload)
+        matches!(self.policy.on_duplicate, OnDuplicate::PassThrough) && !is_failure(payload) && !is_sealed(payload)
     }
 
     /// Receives a request that is not received in place, and begins its operation.

@@ -58,6 +58,7 @@ fn stripe_error(refused: &RefusedRequest<'_>) -> Response<Bytes> {
         Refusal::RequestInProgress { .. }
         | Refusal::DuplicateRequest
         | Refusal::ResponseNotRetained
+        | Refusal::AnswerUnreadable
         | Refusal::OutcomeUnknown => ("idempotency_error", refusal.status()),
         _ => ("invalid_request_error", refusal.status()),
     };

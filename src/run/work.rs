@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::RunError;
 use crate::{
     engine::{Completion, Engine, NotRun, Operation, Outcome, Permanent, RunState, Standing, retention},
-    value::{Event, Payload, RecordKey, Refusal, RunSettings, is_failure, json_of},
+    value::{Event, Payload, RecordKey, Refusal, RunSettings, is_failure, is_sealed, json_of},
 };
 
 /// The rules of a function.
@@ -67,6 +67,9 @@ impl Rules {
         // Whatever the policy is, a duplicate of a failure must not receive a success.
         if is_failure(payload) {
             return Err(Refusal::HandlerFailed);
+        }
+        if is_sealed(payload) {
+            return Err(Refusal::AnswerUnreadable);
         }
         if self.reject_duplicates {
             return Err(Refusal::DuplicateRequest);

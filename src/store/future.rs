@@ -42,6 +42,18 @@ impl<T> StoreFuture<'_, T> {
     }
 }
 
+#[cfg(feature = "sealed")]
+impl<'a, T: Send + Unpin + 'a> StoreFuture<'a, T> {
+    /// Converts the answer. An answer that is there is converted at once.
+    pub(in crate::store) fn map<U>(self, convert: impl FnOnce(T) -> U + Send + 'a) -> StoreFuture<'a, U> {
+        match self.0 {
+            Inner::Ready(Some(answer)) => StoreFuture::ready(answer.map(convert)),
+            Inner::Ready(None) => StoreFuture(Inner::Ready(None)),
+            Inner::Boxed(future) => StoreFuture::new(async move { future.await.map(convert) }),
+        }
+    }
+}
+
 impl<T: Unpin> Future for StoreFuture<'_, T> {
     type Output = Result<T, StoreError>;
 

@@ -13,8 +13,8 @@
 // - `admin`: the operator's trait. `transaction`: the trait of stores that keep the record in the work's own
 //   transaction.
 // - `slot`: all verbs on one record, for stores that read, change and write back.
-// - `memory`, `redis`, `cached`: the stores of this crate; the SQL stores are in `crate::sql`. `support`, `shared`:
-//   what they have in common.
+// - `memory`, `redis`: the stores of this crate; the SQL stores are in `crate::sql`. `cached`, `sealed`: wrappers of
+//   stores. `support`, `shared`: what they have in common.
 //
 // No trait has a default body: a wrapper that forgets a verb must not compile. Every decision about a record is made
 // by `value::rules`.
@@ -27,6 +27,8 @@ pub(crate) mod memory;
 mod outcome;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+#[cfg(feature = "sealed")]
+mod sealed;
 mod shared;
 mod slot;
 pub(crate) mod support;
@@ -40,9 +42,13 @@ pub use self::memory::{Clock, MemoryStoreBuilder};
 #[cfg(feature = "redis")]
 #[cfg_attr(docsrs, doc(cfg(feature = "redis")))]
 pub use self::redis::RedisStoreBuilder;
+#[cfg(feature = "sealed")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sealed")))]
+pub use self::sealed::{SealedStore, SealingKeys};
 pub use crate::value::{
     Binding, Caller, Claim, Claimant, Entry, Filter, Granted, Issue, Mismatch, Origin, Record, RecordHead, RecordKey,
-    Release, SecretNumber, Settlement, State, StoreErrorKind, StoreVerb, StoredRecord, TraceContext, Verdict, judge,
+    Release, Seal, SealingKeyId, SecretNumber, Settlement, State, StoreErrorKind, StoreVerb, StoredRecord,
+    TraceContext, Verdict, judge,
 };
 
 pub use self::{

@@ -30,6 +30,8 @@ mod unseen;
 
 #[cfg(feature = "_sql")]
 pub(crate) use self::policy::UNRECONCILED;
+#[cfg(feature = "sealed")]
+pub(crate) use self::record::{SEAL_MARK, sealed_with};
 #[cfg(feature = "memory")]
 pub(crate) use self::rules::{Undone, released, undone};
 #[cfg(any(feature = "redis", feature = "_sql"))]
@@ -42,8 +44,8 @@ pub use self::{
     key::{RecordKey, Secret, SecretNumber, SecretTooShort},
     policy::{AfterCrash, OnDuplicate, Policy, RunPolicy, WhileRunning},
     record::{
-        Binding, Caller, Claim, Claimant, Entry, Filter, Issue, Origin, Payload, Record, Release, Settlement, State,
-        TraceContext,
+        Binding, Caller, Claim, Claimant, Entry, Filter, Issue, Origin, Payload, Record, Release, Seal, SealingKeyId,
+        Settlement, State, TraceContext,
     },
     refusal::Refusal,
     reply::{Duplicate, KeptAnswer, Reply},
@@ -57,7 +59,7 @@ pub(crate) use self::{
     nonzero::nonzero,
     policy::{HandlerDirectives, Resolved, Retain, RunSettings},
     random::random_bytes,
-    record::is_failure,
+    record::{is_failure, is_sealed},
     rules::{Behalf, Ending, Hold},
     time::{Backoff, doubled, millis},
     unseen::Unseen,

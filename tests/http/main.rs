@@ -77,6 +77,8 @@ mod random_schedules;
 mod readiness;
 #[cfg(feature = "axum")]
 mod routes;
+#[cfg(all(feature = "axum", feature = "sealed", feature = "tracing"))]
+mod sealed;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod secrets;
 #[cfg(feature = "axum")]

@@ -60,6 +60,16 @@ async fn within_another_store_and_without_its_type() {
         .await;
 }
 
+#[cfg(feature = "sealed")]
+#[tokio::test(flavor = "multi_thread")]
+async fn with_sealed_records() {
+    use tower_idempotency::store::{SealedStore, SealingKeys};
+
+    let server = Server::start(&[]);
+    let (store, keys) = (server.store().await, SealingKeys::new([1; 32]).unwrap());
+    suite::run(&|namespace: &str| ready(SealedStore::new(store.namespace(namespace), keys.clone()))).await;
+}
+
 /// The access rules that the guide names suffice.
 #[tokio::test(flavor = "multi_thread")]
 async fn with_no_more_rights_than_the_guide_says() {

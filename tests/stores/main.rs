@@ -3,4 +3,6 @@
 
 mod cached;
 mod memory;
+#[cfg(feature = "sealed")]
+mod sealed;
 mod suite;

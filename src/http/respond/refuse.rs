@@ -11,7 +11,8 @@
 //! | respond | the application's own; a kept failure is replayed | the application's own |
 //! | pass through | the handler answers (`run`); a kept failure without an answer is refused | the handler answers |
 //!
-//! A payload that this process cannot read is treated as one that was not retained, never as a success.
+//! A payload that is sealed is refused with 409 `answer-unreadable` in the first and the last two rows. Any other
+//! payload that this process cannot read is treated as one that was not retained, never as a success.
 
 use std::time::Duration;
 
@@ -24,7 +25,9 @@ use crate::{
     body::ResponseBody,
     http::{Exchange, RefusedRequest, RequestContext, Scoping, record::codec},
     problem::{self, Problem},
-    value::{Duplicate, Event, KeptAnswer, OnDuplicate, RecordKey, Refusal, Reply, WhileRunning, is_failure},
+    value::{
+        Duplicate, Event, KeptAnswer, OnDuplicate, RecordKey, Refusal, Reply, WhileRunning, is_failure, is_sealed,
+    },
 };
 
 impl Exchange {
@@ -205,5 +208,11 @@ impl Exchange {
 
 /// Returns why nothing can be sent again for a request that has ended.
 fn without_answer(payload: Option<&Bytes>) -> Refusal {
-    if is_failure(payload) { Refusal::HandlerFailed } else { Refusal::ResponseNotRetained }
+    if is_failure(payload) {
+        Refusal::HandlerFailed
+    } else if is_sealed(payload) {
+        Refusal::AnswerUnreadable
+    } else {
+        Refusal::ResponseNotRetained
+    }
 }

@@ -2,6 +2,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use super::seal::sealed_with;
 #[cfg(feature = "json")]
 use crate::value::finite::is_finite;
 
@@ -114,6 +115,11 @@ impl fmt::Debug for Payload {
 /// Returns whether a kept payload states that the operation ran and failed.
 pub(crate) fn is_failure(payload: Option<&Bytes>) -> bool {
     payload.is_some_and(|bytes| bytes == FAILED)
+}
+
+/// Returns whether a kept payload is sealed: the operation has ended, and nobody here can read how.
+pub(crate) fn is_sealed(payload: Option<&Bytes>) -> bool {
+    payload.is_some_and(|bytes| sealed_with(bytes).is_some())
 }
 
 /// Returns the JSON of a function's value, if that is what was kept.

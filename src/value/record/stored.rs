@@ -9,6 +9,8 @@ use crate::value::{
     Binding, Caller, Claim, Claimant, Fingerprint, Origin, RecordKey, SecretNumber, TraceContext, Unseen,
 };
 
+use super::seal::{Seal, SealingKeyId};
+
 /// The state of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -67,6 +69,8 @@ pub struct Record {
     pub binding: Option<Binding>,
     /// The position of the last run in a distributed trace.
     pub trace: Option<TraceContext>,
+    /// The keys that payload and note were decrypted with.
+    pub(crate) opened: [Option<SealingKeyId>; 2],
 }
 
 impl Record {
@@ -94,7 +98,23 @@ impl Record {
             note: Bytes::new(),
             binding: None,
             trace: None,
+            opened: [None; 2],
         }
+    }
+
+    /// Returns whether the payload is kept encrypted, and under which key.
+    ///
+    /// It is [`Opened`](Seal::Opened) if the record was read through a `SealedStore` that has the key. Any store can
+    /// tell [`Closed`](Seal::Closed): `payload` is the encrypted bytes then.
+    #[must_use]
+    pub fn payload_seal(&self) -> Seal {
+        Seal::of(self.payload.as_deref().unwrap_or_default(), self.opened[0])
+    }
+
+    /// Returns whether the note is kept encrypted, and under which key; see [`payload_seal`](Self::payload_seal).
+    #[must_use]
+    pub fn note_seal(&self) -> Seal {
+        Seal::of(&self.note, self.opened[1])
     }
 
     /// Returns whether the record belongs to the request that `claim` was made for: the same caller, the same content.
@@ -130,10 +150,12 @@ impl fmt::Debug for Record {
             .field("settled", &self.settled)
             .field("expires_in", &self.expires_in)
             .field("payload", &self.payload.as_ref().map(Unseen))
+            .field("payload_seal", &self.payload_seal())
             .field("note", &Unseen(&self.note))
+            .field("note_seal", &self.note_seal())
             .field("binding", &self.binding)
             .field("trace", &self.trace)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -68,6 +68,9 @@ pub enum Refusal {
     DuplicateRequest,
     /// The request was made before, and its answer was not kept.
     ResponseNotRetained,
+    /// The request was made before, and the answer that was kept cannot be read: the key that it is encrypted under is
+    /// not at hand, or it was changed.
+    AnswerUnreadable,
     /// The request was begun before, and nobody knows how it ended.
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
@@ -157,7 +160,8 @@ mod tests {
                 RecordIncompatible => RequestInProgress { left: Duration::ZERO },
                 RequestInProgress { .. } => DuplicateRequest,
                 DuplicateRequest => ResponseNotRetained,
-                ResponseNotRetained => OutcomeUnknown,
+                ResponseNotRetained => AnswerUnreadable,
+                AnswerUnreadable => OutcomeUnknown,
                 OutcomeUnknown => HandlerFailed,
                 HandlerFailed => RolledBack,
                 RolledBack => CommitUnknown,

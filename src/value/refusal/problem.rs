@@ -24,6 +24,7 @@ impl Refusal {
             Self::RequestInProgress { .. } => "request-in-progress",
             Self::DuplicateRequest => "duplicate-request",
             Self::ResponseNotRetained => "response-not-retained",
+            Self::AnswerUnreadable => "answer-unreadable",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::HandlerFailed => "handler-failed",
             Self::RolledBack => "rolled-back",
@@ -57,6 +58,7 @@ impl Refusal {
             Self::RequestInProgress { .. }
             | Self::DuplicateRequest
             | Self::ResponseNotRetained
+            | Self::AnswerUnreadable
             | Self::OutcomeUnknown
             | Self::RecordIncompatible
             | Self::TokenUsed => StatusCode::CONFLICT,
@@ -76,6 +78,7 @@ impl Refusal {
             Self::BodyIncomplete
             | Self::BodyTimeout
             | Self::RecordIncompatible
+            | Self::AnswerUnreadable
             | Self::RequestInProgress { .. }
             | Self::ServerBusy
             | Self::TooManyKeys

@@ -24,6 +24,7 @@ impl Refusal {
             Self::RequestInProgress { .. } => "A request with this idempotency key is in progress",
             Self::DuplicateRequest => "The request was made before",
             Self::ResponseNotRetained => "The answer to this request was not retained",
+            Self::AnswerUnreadable => "The answer to this request cannot be read",
             Self::OutcomeUnknown => "The outcome of this request is unknown",
             Self::HandlerFailed => "The handler of this request failed",
             Self::RolledBack => "The request was rolled back",
@@ -71,6 +72,9 @@ impl Refusal {
             Self::ResponseNotRetained => {
                 "The request was run before; its answer cannot be sent again. It was not run again."
             }
+            Self::AnswerUnreadable => {
+                "The request was run before; its answer is kept, and this server cannot read it now. It was not run again."
+            }
             Self::OutcomeUnknown => {
                 "The request was begun before, and how it ended is not known. It is not run again until that is settled."
             }
@@ -112,6 +116,10 @@ impl Refusal {
             }
             Self::ResponseNotRetained => {
                 "if such answers are to be replayed, raise `.response_limit(..)`; a stream cannot be kept"
+            }
+            Self::AnswerUnreadable => {
+                "the error of the sealed store names the key that the answer is sealed with: `SealingKeys::accept` it; an \
+                 answer that was changed or moved in the store stays unreadable"
             }
             Self::OutcomeUnknown => "the record stays so until it is reconciled: see `Reconciler`",
             Self::StoreFull => "raise the store's capacity, or keep records for less long",

@@ -15,6 +15,8 @@ mod postgres;
 mod purging;
 mod races;
 mod records;
+#[cfg(feature = "sealed")]
+mod sealed;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod waiting;
@@ -68,6 +70,8 @@ macro_rules! what_holds_everywhere {
             large_answers::{an_answer_that_is_too_large},
             waiting::{many_wait_for_one},
         );
+        #[cfg(feature = "sealed")]
+        crate::on_one_server!($database: sealed::{the_rules_of_every_store});
     };
 }
 use what_holds_everywhere;

@@ -12,6 +12,8 @@ mod postgres;
 mod process;
 mod races;
 mod records;
+#[cfg(feature = "sealed")]
+mod sealed;
 mod sessions;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -55,6 +57,13 @@ macro_rules! what_holds_everywhere {
                 a_transaction_knows_its_caller,
             },
             crashes::{killed_at_any_moment},
+        );
+        #[cfg(feature = "sealed")]
+        crate::on_one_server!($database:
+            sealed::{
+                the_answer_is_sealed_and_committed_with_the_effect, a_transaction_that_is_dropped_is_rolled_back,
+                a_failure_that_is_recorded_is_sealed, around_a_cache, a_handler_seals_what_it_settles_by_itself,
+            },
         );
     };
 }

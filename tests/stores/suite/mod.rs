@@ -18,10 +18,8 @@ use tower_idempotency::{
     },
 };
 
-use self::{
-    broken::{BUGS, Broken},
-    model::Model,
-};
+use self::broken::{BUGS, Broken};
+pub(crate) use self::model::Model;
 
 #[tokio::test(start_paused = true)]
 async fn a_correct_store_passes() {
