@@ -1,11 +1,13 @@
-//! A kept answer as bytes: a version, the status, times, headers, trailers, body. Lengths stand in front; the body is
-//! what is left, so that a replay slices it. The first version had no times.
+//! A kept answer as bytes. Lengths stand in front; the body is what is left, so that a replay slices it.
 //!
-//! ```text
-//! version      1 byte, now 2 status       2 bytes times        16 bytes: when it was kept, for how long, in
-//! milliseconds (not in version 1) headers      count, then for each: length, name, length, value trailers     the same
-//! body         the rest
-//! ```
+//! | part | bytes |
+//! | --- | --- |
+//! | version | 1: now 2 |
+//! | status | 2 |
+//! | times | 16: when it was kept, and for how long, in milliseconds; not in version 1 |
+//! | headers | the count, then for each field: length, name, length, value |
+//! | trailers | the same |
+//! | body | the rest |
 //!
 //! Counts and lengths are numbers of seven bits a byte. A reader accepts any bytes: what does not fit is `None`, never
 //! a panic and never an allocation that the bytes do not justify, since the store may hand back anything.
@@ -47,17 +49,18 @@ pub(crate) fn encode(
     kept: &HeaderPolicy,
     times: Times,
 ) -> Bytes {
-    let fields: Vec<_> = kept.of(status, headers).collect();
-    let trailers: Vec<_> = body.trailers.iter().flat_map(|trailers| kept.of(status, trailers)).collect();
-    let length = HEAD + Times::BYTES + fields_length(&fields) + fields_length(&trailers) + body.data.len();
+    let trailers = body.trailers.iter().flat_map(|trailers| trailers.iter());
+    // Enough if everything is kept, as it usually is: then the bytes need no owner beside themselves.
+    let length = HEAD + Times::BYTES + fields_length(headers.iter()) + fields_length(trailers) + body.data.len();
     let mut out = Vec::with_capacity(length);
     out.push(VERSION);
     out.extend_from_slice(&status.as_u16().to_be_bytes());
     out.extend_from_slice(&times.to_bytes());
-    put_fields(&mut out, &fields);
-    put_fields(&mut out, &trailers);
+    put_fields(&mut out, kept.of(status, headers));
+    let trailers = body.trailers.iter().flat_map(|trailers| kept.of(status, trailers));
+    put_fields(&mut out, trailers);
     out.extend_from_slice(&body.data);
-    debug_assert_eq!(out.len(), length);
+    debug_assert!(out.len() <= length);
     Bytes::from(out)
 }
 
@@ -150,20 +153,32 @@ impl PayloadReader<'_> {
 }
 
 /// Returns the length of fields as they are packed.
-fn fields_length(fields: &[HeaderField<'_>]) -> usize {
+fn fields_length<'a>(fields: impl Iterator<Item = HeaderField<'a>>) -> usize {
     let part = |length| varint_length(length) + length;
-    let parts: usize = fields.iter().map(|(name, value)| part(name.as_str().len()) + part(value.len())).sum();
-    varint_length(fields.len()) + parts
+    let (count, parts) = fields.fold((0, 0), |(count, parts), (name, value)| {
+        (count + 1, parts + part(name.as_str().len()) + part(value.len()))
+    });
+    varint_length(count) + parts
 }
 
 /// Writes the count of the fields, then name and value of each.
-fn put_fields(out: &mut Vec<u8>, fields: &[HeaderField<'_>]) {
-    put_varint(out, fields.len());
+fn put_fields<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = HeaderField<'a>>) {
+    let (from, mut count) = (out.len(), 0);
+    put_varint(out, 0);
     for (name, value) in fields {
+        count += 1;
         for part in [name.as_str().as_bytes(), value.as_bytes()] {
             put_varint(out, part.len());
             out.extend_from_slice(part);
         }
+    }
+    // The count is known only now. It has one byte, unless there are more than 127 fields.
+    if let Ok(count @ ..0x80) = u8::try_from(count) {
+        out[from] = count;
+    } else {
+        let mut number = Vec::new();
+        put_varint(&mut number, count);
+        drop(out.splice(from..=from, number));
     }
 }
 
@@ -216,6 +231,18 @@ mod tests {
         expected.remove("set-cookie");
         assert_eq!(kept.headers, expected);
         assert_eq!(kept.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["one", "two"]);
+    }
+
+    #[test]
+    fn more_fields_than_one_byte_can_count_come_back_too() {
+        let (_, body) = answer();
+        let named = |number: usize| (HeaderName::try_from(format!("x-{number}")).unwrap(), HeaderValue::from(number));
+        for count in [0, 1, 127, 128, 300] {
+            let headers = (0..count).map(named).collect::<HeaderMap>();
+            let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+            let kept = decode(payload).unwrap();
+            assert_eq!((kept.headers, kept.body), (headers, body.data.clone()));
+        }
     }
 
     #[test]

@@ -8,7 +8,11 @@ use crate::{
     value::{Behalf, Claimant, Entry, Filter, Record, RecordKey, Release, Settlement, StoreError, StoreErrorKind},
 };
 
-use super::{MemoryStore, capacity::Full, record::MemoryRecord};
+use super::{
+    MemoryStore,
+    full::Full,
+    record::{RecordView, Scoped},
+};
 
 /// How many slots are visited before a lock is released.
 const SLOTS_PER_LOCK: u32 = 256;
@@ -111,16 +115,16 @@ impl MemoryStore {
 
     /// Passes the records of this namespace in the next few slots to `see`, as long as it asks for more; returns where
     /// to go on.
-    fn walk(&self, from: Position, now: u64, mut see: impl FnMut(&MemoryRecord, u64) -> bool) -> Option<Position> {
+    fn walk(&self, from: Position, now: u64, mut see: impl FnMut(&RecordView<'_>, u64) -> bool) -> Option<Position> {
         if from.shard as usize >= self.memory.shards() {
             return None;
         }
         let guard = self.memory.guard(from.shard as usize, now);
-        let end = guard.shard.slab.end();
+        let end = guard.shard.records.slots.end();
         for slot in from.slot..end.min(from.slot.saturating_add(SLOTS_PER_LOCK)) {
-            let entry = guard.shard.slab.get(slot);
+            let entry = guard.shard.records.get(slot);
             let own = entry.filter(|entry| entry.namespace() == self.namespace && entry.expires() > guard.now);
-            if own.is_some_and(|entry| !see(entry, guard.now)) {
+            if own.is_some_and(|entry| !see(&entry, guard.now)) {
                 return Some(Position { slot: slot + 1, ..from });
             }
         }

@@ -9,8 +9,8 @@ const CAPACITY: usize = 1_000_000;
 /// The default of `max_bytes`.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// Slots are 32-bit numbers, one of which means "no slot".
-const MAX_CAPACITY: usize = u32::MAX as usize - 64;
+/// A shard numbers its blocks by 25 bits. It has a 64th of the records, with a deviation that is a tiny part of that.
+const MAX_CAPACITY: usize = 1 << 30;
 
 /// Builds a [`MemoryStore`].
 #[must_use = "a store is made by `build`"]
@@ -28,7 +28,7 @@ impl MemoryStoreBuilder {
 
     /// Sets how many records the store holds at most, over all namespaces. Default: 1,000,000.
     ///
-    /// See [Room](MemoryStore#room). The maximum is about four billion; larger values are reduced to that.
+    /// See [Room](MemoryStore#room). The maximum is about a billion (2^30); larger values are reduced to that.
     pub fn capacity(self, records: usize) -> Self {
         Self { capacity: records.min(MAX_CAPACITY), ..self }
     }

@@ -1,4 +1,4 @@
-//! [`MemoryStore`]: records in shards, each with a lock, an index, a slab of entries and a wheel of expiries.
+//! [`MemoryStore`]: records in shards, each with a lock, an index, blocks of bytes and an order of expiry.
 //!
 //! # In reading order
 //!
@@ -6,18 +6,17 @@
 //! 2. `sharding/shards` (`Memory`): all shards, the clock, the namespaces; `run` and `run_with_capacity` are the frames of a call.
 //! 3. `sharding/shard_guard`: a locked shard for the length of a call, and what has to wait until it is unlocked.
 //! 4. `verbs`: the verbs on a locked shard. Decisions are those of `value::rules`.
-//! 5. `record`: a record in few bytes.
-//! 6. `sharding/shard`, `sharding/slab`, `sharding/wheel`: index by hash, entries that never move, expiry.
-//! 7. `capacity`, `shares`: counts of records, bytes and shares, with their bounds.
+//! 5. `record`: records in few bytes, and how a verb changes them. `storage`: the blocks and slots they are in.
+//! 6. `sharding/shard`, `sharding/index`, `sharding/expiries`: the place of a key, and when its record expires.
+//! 7. `capacity`, `full`, `shares`: counts of records, bytes and shares, with their bounds.
 //! 8. `watch`: waiting for a record. `admin`: the operator's verbs. `dropped`: the warning of a store that is
 //!    dropped too early.
 //!
 //! # Who locks what
 //!
 //! - Each shard has a mutex. A call locks one shard at a time; it tries to lock a second one, without waiting, only
-//!   after the first is unlocked.
-//! - The counts in `Capacity` are atomics. A count changes only while the shard of its record is locked, so that it agrees
-//!   with the records.
+//!   after the first is unlocked. `Debug` locks all of them, in their order.
+//! - The counts in `Capacity` are atomics; what a shard has taken of them in advance (`Room`) is part of the shard.
 //! - `Shares` has mutexes of its own, taken while a shard is locked; no code locks a shard while it holds one of them.
 //! - The map of namespaces has a mutex, held for one lookup.
 //! - No code of the application runs under a lock: destructors of payloads and wakers are collected in `Deferred` and run
@@ -26,7 +25,8 @@
 //! # What always holds
 //!
 //! - A verb takes effect when the method is called. There is no await inside a verb, and no background task.
-//! - A record is in exactly one slot of a slab, one place of the index, and one list of one wheel.
+//! - A record has one slot, one block, one place in the index, and one valid item in one order of expiry, whose time is
+//!   not later than its expiry.
 //! - Expiry is checked on every read; removal is only housekeeping.
 //! - The time of a shard never goes back, whatever the order in which threads read the clock.
 //!
@@ -34,30 +34,36 @@
 //!
 //! 1. `MemoryStore::claim` hashes namespace and key; the hash selects the shard and the place in its index.
 //! 2. `Memory::run_with_capacity` locks the shard (`ShardGuard::new`), and removes up to 64 expired records.
-//! 3. `ShardGuard::claim` looks the key up. `judge` decides by the head of the entry, or by its absence.
-//! 4. A grant on a free key reserves room (`Capacity::reserve`) and inserts an entry: slab, index, wheel. A grant on an
-//!    existing record reserves what it grows by, and changes the entry in its slot.
+//! 3. `ShardGuard::claim` looks the key up. `judge` decides by the head of the record, or by its absence.
+//! 4. A grant on a free key reserves room (`Capacity::reserve`) and inserts a record: block, slot, index, expiry. A grant
+//!    on an existing record reserves what it grows by, and replaces it in its slot.
 //! 5. If there is no room, the shard is unlocked, room is made, and the verb runs again from step 2.
 //! 6. The shard is unlocked. Then waiters are woken, and what the claim replaced is dropped.
 //!
 //! The answer is a future that is ready: an `await` on it does not yield, and dropping it undoes nothing.
 //!
-//! # Why shards, a slab and a wheel
+//! # Why shards, blocks and queues
 //!
 //! - Shards let threads work side by side. 64 are enough for any machine, and few enough that a walk over all of them
 //!   is cheap.
-//! - A slab keeps entries in place, so that lists of the wheel may run through them, and growing copies none.
-//! - A wheel finds the next expired record in constant time. A heap would cost a logarithm for each renewal of each
-//!   lease.
+//! - A record is one block of bytes: a look at it touches few lines of memory, and what claims and settlements need is
+//!   taken from blocks that the shard has, not from the allocator. A slot is a number that stays the same when a longer
+//!   record moves to another block, so that index, expiry, waiters and cursors need not know.
+//! - Records of one route expire in the order in which they came, so a queue finds the next expired one without
+//!   searching, and a record that is removed earlier leaves an item behind that is skipped. A heap would cost a logarithm
+//!   for each renewal of each lease, and a wheel links records to neighbours elsewhere in memory.
+//! - No prefetching while the fingerprint is hashed: it needs `unsafe`.
 
 mod admin;
 mod builder;
 mod capacity;
 mod clock;
 mod dropped;
+mod full;
 mod record;
 mod sharding;
 mod shares;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod verbs;
@@ -70,7 +76,7 @@ use crate::value::{Behalf, Claim, Claimant, Issue, RecordKey, Release, Settlemen
 use super::{Claimed, Finished, Issued, Renewed, Store, StoreFuture};
 
 use self::{
-    capacity::Full,
+    full::Full,
     sharding::{HashedKey, Memory},
     watch::{SlotWatch, wait},
 };
@@ -125,15 +131,15 @@ pub use self::{builder::MemoryStoreBuilder, clock::Clock};
 /// - With [`share_per_scope`](MemoryStoreBuilder::share_per_scope) no scope and no principal holds more records than
 ///   its share.
 ///
-/// Plan for *`max_bytes` + `capacity` × about 150 bytes*, which is the fixed size of a record. An answer of more than 4
+/// Plan for *`max_bytes` + `capacity` × about 130 bytes*, which is the fixed size of a record. An answer of more than 4
 /// KiB is kept in the buffer that it came in: if it is a small part of a large buffer, the whole buffer stays in
 /// memory, but only the part is counted.
 ///
 /// # Time
 ///
 /// A record that has expired is absent from that millisecond on. Its memory is freed a little later, by the calls that
-/// follow, each of which removes a bounded number of such records. An index keeps its size, 9 to 19 bytes for each
-/// record that it has held at once, until its part of the store is empty. A store that is never called keeps its
+/// follow, each of which removes a bounded number of such records. Index and slots, about 16
+/// bytes for each record that were held at once, keep their size until their part of the store is empty. A store that is never called keeps its
 /// memory; [`StoreAdmin::purge`](crate::store::StoreAdmin::purge) frees it. Durations have no upper limit: what would
 /// expire after the year 10889 expires then.
 #[derive(Clone)]
@@ -194,10 +200,11 @@ impl Default for MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (records, bytes) = self.memory.used();
         f.debug_struct("MemoryStore")
-            .field("records", &self.memory.capacity.used())
+            .field("records", &records)
             .field("capacity", &self.memory.capacity.capacity())
-            .field("bytes", &self.memory.capacity.bytes())
+            .field("bytes", &bytes)
             .field("max_bytes", &self.memory.capacity.max_bytes())
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::record::MemoryRecord;
+use super::record::Scoped;
 
 /// The counts are in parts with a lock each, so that scopes rarely wait for one another.
 const PARTS: usize = 16;
@@ -28,8 +28,8 @@ impl Shares {
     }
 
     /// Reserves a place for a record in the share of its scope, and returns whether there was one.
-    pub(super) fn reserve(&self, entry: &MemoryRecord) -> bool {
-        let Some(scope) = self.scope(entry) else { return true };
+    pub(super) fn reserve(&self, record: &impl Scoped) -> bool {
+        let Some(scope) = self.scope(record) else { return true };
         let mut counts = self.counts(scope);
         let count = counts.get(&scope).copied().unwrap_or_default();
         let has_room = count < self.limit;
@@ -40,8 +40,8 @@ impl Shares {
     }
 
     /// Gives back the place of a record that is gone or released.
-    pub(super) fn release(&self, entry: &MemoryRecord) {
-        let Some(scope) = self.scope(entry) else { return };
+    pub(super) fn release(&self, record: &impl Scoped) {
+        let Some(scope) = self.scope(record) else { return };
         let mut counts = self.counts(scope);
         match counts.get_mut(&scope) {
             Some(count @ 2..) => *count -= 1,
@@ -50,8 +50,8 @@ impl Shares {
     }
 
     /// Returns the hash of the scope that a record counts to, if it has one.
-    fn scope(&self, entry: &MemoryRecord) -> Option<u64> {
-        entry.with_scope(|scope| self.hasher.hash_one((entry.namespace(), scope)))
+    fn scope(&self, record: &impl Scoped) -> Option<u64> {
+        record.with_scope(|scope| self.hasher.hash_one((record.namespace(), scope)))
     }
 
     /// Locks the part that has a scope.

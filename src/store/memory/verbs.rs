@@ -14,8 +14,8 @@ use crate::{
 };
 
 use super::{
-    capacity::Full,
-    record::{MemoryRecord, later},
+    full::Full,
+    record::{RecordDraft, RecordView, later},
     sharding::{HashedKey, ShardGuard},
 };
 
@@ -27,7 +27,8 @@ impl ShardGuard<'_> {
             return Ok(Issued::Exists);
         }
         let expires = later(self.now, issue.lifetime);
-        self.insert(hashed, |entry| entry.issue(issue.binding.clone(), expires))?;
+        let mut record = RecordDraft::issued(hashed.namespace, hashed.key, issue.binding.clone(), expires, self.now);
+        self.insert(hashed.hash, &mut record)?;
         Ok(Issued::Done)
     }
 
@@ -35,20 +36,17 @@ impl ShardGuard<'_> {
     pub(super) fn claim(&mut self, hashed: &HashedKey<'_>, claim: &Claim) -> Result<Claimed, Full> {
         let now = self.now;
         let found = self.find(hashed);
-        let existing = found.map(|slot| &self.shard.slab[slot]);
-        let verdict = judge(existing.map(MemoryRecord::head).as_ref(), claim, now);
-        if let Verdict::Grant(granted) = verdict {
-            match found {
-                Some(slot) => {
-                    let growth = self.shard.slab[slot].growth(claim, &granted);
-                    self.reserve_rerun(slot, growth)?;
-                    self.update(slot, growth, |entry| entry.grant(claim, &granted, now));
-                }
-                None => self.insert(hashed, |entry| drop(entry.grant(claim, &granted, now)))?,
-            }
-            return Ok(Claimed::Granted(granted));
+        let before = found.map(|slot| self.record(slot));
+        let verdict = judge(before.as_ref().map(RecordView::head).as_ref(), claim, now);
+        let Verdict::Grant(granted) = verdict else {
+            return Ok(Claimed::from_verdict(verdict, || before.as_ref().and_then(RecordView::payload)));
+        };
+        let mut record = RecordDraft::granted(hashed.namespace, hashed.key, before.as_ref(), claim, &granted, now);
+        match found {
+            Some(slot) => self.replace(slot, &mut record)?,
+            None => self.insert(hashed.hash, &mut record)?,
         }
-        Ok(Claimed::from_verdict(verdict, || existing.and_then(MemoryRecord::payload)))
+        Ok(Claimed::Granted(granted))
     }
 
     /// Renews the lease of the claimant that holds the key, however late it comes.
@@ -56,10 +54,7 @@ impl ShardGuard<'_> {
         let now = self.now;
         match self.find(hashed).filter(|&slot| self.runs_under(slot, claim.claimant)) {
             Some(slot) => {
-                self.update(slot, 0, |entry| {
-                    entry.renew(claim, now);
-                    None
-                });
+                self.update(slot, 0, |records| records.renew(slot, claim, now));
                 Renewed::Done
             }
             None => Renewed::Lost,
@@ -74,7 +69,7 @@ impl ShardGuard<'_> {
         settlement: &Settlement,
     ) -> Result<Finished, Full> {
         let Some(slot) = self.find(hashed) else { return Ok(Finished::Refused(None)) };
-        match self.shard.slab[slot].hold(self.now).settle(settlement.claimant, behalf) {
+        match self.record(slot).hold(self.now).settle(settlement.claimant, behalf) {
             Ending::Write => self.write_settled(slot, settlement),
             Ending::AlreadyDone => Ok(Finished::AlreadyDone),
             Ending::Refused => Ok(self.refuse(slot)),
@@ -84,7 +79,7 @@ impl ShardGuard<'_> {
     /// Ends a claim without an answer, by its claimant or on its behalf.
     pub(super) fn release(&mut self, hashed: &HashedKey<'_>, behalf: Behalf, release: &Release) -> Finished {
         let Some(slot) = self.find(hashed) else { return Finished::Refused(None) };
-        match self.shard.slab[slot].hold(self.now).release(release.claimant, behalf) {
+        match self.record(slot).hold(self.now).release(release.claimant, behalf) {
             Ending::Write => self.write_released(slot, release),
             Ending::AlreadyDone => Finished::AlreadyDone,
             Ending::Refused => self.refuse(slot),
@@ -103,7 +98,7 @@ impl ShardGuard<'_> {
     /// Returns the record for operators.
     pub(super) fn inspect(&mut self, hashed: &HashedKey<'_>) -> Option<Record> {
         let slot = self.find(hashed)?;
-        Some(self.shard.slab[slot].record(self.now))
+        Some(self.record(slot).record(self.now))
     }
 
     /// Joins the waiters of a record that is running under `holder`; also returns how long the record exists.
@@ -114,9 +109,9 @@ impl ShardGuard<'_> {
     ) -> Option<(u32, Duration, (Arc<Notify>, OwnedNotified))> {
         let slot = self.find(hashed).filter(|&slot| self.runs_under(slot, holder))?;
         let shard = &mut *self.shard;
-        let entry = &mut shard.slab[slot];
-        entry.set_waited_for(true);
-        Some((slot, Duration::from_millis(entry.expires() - self.now), shard.waiters.join(slot)))
+        shard.records.set_waited_for(slot, true);
+        let left = Duration::from_millis(shard.record(slot).expires() - self.now);
+        Some((slot, left, shard.waiters.join(slot)))
     }
 
     /// Writes the answer. Room for it is reserved first, so that a failure changes nothing.
@@ -128,38 +123,29 @@ impl ShardGuard<'_> {
             return Ok(Finished::Done);
         }
         self.reserve_bytes(growth)?;
-        self.update(slot, growth, |entry| {
-            entry.settle(settlement.claimant, settlement.payload.as_ref(), settlement.retention, now);
-            None
-        });
+        self.update(slot, growth, |records| records.settle(slot, settlement, now));
         Ok(Finished::Done)
     }
 
     /// Writes the release, or what undoing leaves.
     fn write_released(&mut self, slot: u32, release: &Release) -> Finished {
         let now = self.now;
-        let undone = release.undo.then(|| undone(&self.shard.slab[slot].head()));
+        let undone = release.undo.then(|| undone(&self.record(slot).head()));
         if matches!(undone, Some(None)) {
             self.remove(slot);
             return Finished::Done;
         }
-        self.update(slot, 0, |entry| {
-            entry.release(release.claimant, release.keep, now);
-            if let Some(left) = undone.flatten() {
-                entry.undo(&left);
-            }
-            None
-        });
+        self.update(slot, 0, |records| records.release(slot, release, undone.flatten().as_ref(), now));
         Finished::Done
     }
 
     /// Returns the answer to a claimant that no longer holds the key: what the record says.
     fn refuse(&self, slot: u32) -> Finished {
-        Finished::Refused(Some(Box::new(self.shard.slab[slot].record(self.now))))
+        Finished::Refused(Some(Box::new(self.record(slot).record(self.now))))
     }
 
     /// Returns whether the record is running under this claimant.
     fn runs_under(&self, slot: u32, claimant: Claimant) -> bool {
-        self.shard.slab[slot].hold(self.now).runs_under(claimant)
+        self.record(slot).hold(self.now).runs_under(claimant)
     }
 }

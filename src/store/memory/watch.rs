@@ -41,7 +41,7 @@ impl Drop for SlotWatch<'_> {
     fn drop(&mut self) {
         let mut shard = self.memory.lock(self.shard);
         if shard.waiters.leave(self.slot, &self.notify) {
-            shard.slab[self.slot].set_waited_for(false);
+            shard.records.set_waited_for(self.slot, false);
         }
     }
 }

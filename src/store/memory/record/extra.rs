@@ -1,4 +1,4 @@
-//! Fields that few records have, boxed, so that the others do without their room.
+//! Fields that few records have, apart from the block, so that the others do without their room.
 
 use bytes::Bytes;
 
@@ -11,11 +11,12 @@ pub(in crate::store::memory) struct Extra {
     pub(super) note: Bytes,
     /// The token, if the record is one.
     pub(super) token: Option<TokenFields>,
-    /// A payload that is too long to be joined to the key.
+    /// A payload that does not fit into a block.
     pub(super) payload: Option<Bytes>,
 }
 
 /// What makes a record a token's.
+#[derive(Clone)]
 pub(super) struct TokenFields {
     /// Its purpose and principal.
     pub(super) binding: Binding,

@@ -1,137 +1,164 @@
 //! One part of the records. It keeps no rule; `ShardGuard` decides when what changes.
-//!
-//! The index holds hash and slot, not the key: a lookup compares the hash first and the entry's key then, and a table
-//! that grows rehashes without reading an entry.
 
-use hashbrown::HashTable;
+use crate::{
+    store::memory::{
+        capacity::Room,
+        record::{RecordChange, RecordView, Records},
+        storage::Slots,
+    },
+    value::State,
+};
 
-use crate::value::State;
+use super::{expiries::Expiries, hashed_key::HashedKey, index::Index, waiters::SlotWaiters};
 
-use super::{hashed_key::HashedKey, slab::Slab, waiters::SlotWaiters, wheel::Wheel};
-
-/// Tables up to this many entries are kept when they are empty.
-const KEPT_CAPACITY: usize = 256;
+/// Slots up to this many are kept when no record is left.
+const KEPT_SLOTS: u32 = 256;
 
 /// A part of the records, with a lock of its own.
 pub(in crate::store::memory) struct Shard {
     /// The slots by the hash of namespace and key.
-    index: HashTable<IndexEntry>,
-    /// The entries.
-    pub(in crate::store::memory) slab: Slab,
-    /// Released records have a wheel of their own, which gives the next one to remove if room is short.
-    timers: Wheel,
+    index: Index,
+    pub(in crate::store::memory) records: Records,
+    /// Released records have an order of their own, which gives the next one to remove if room is short.
+    timers: Expiries,
     /// The expiries of released records.
-    released: Wheel,
+    released: Expiries,
     /// The waiters of this shard's records.
     pub(in crate::store::memory) waiters: SlotWaiters,
+    /// The room that it has in advance.
+    pub(in crate::store::memory) room: Room,
     /// The latest time that any call came with.
     pub(in crate::store::memory) now: u64,
     /// How many calls the shard has had.
     pub(in crate::store::memory) calls: usize,
 }
 
-/// The place of an entry. It includes the hash, so that a growing table reads no entry.
-#[derive(Clone, Copy)]
-struct IndexEntry {
-    hash: u32,
-    slot: u32,
-}
-
 impl Shard {
     /// Creates an empty shard, which has allocated nothing yet.
     pub(in crate::store::memory) fn new() -> Self {
         Self {
-            index: HashTable::new(),
-            slab: Slab::default(),
-            timers: Wheel::new(),
-            released: Wheel::new(),
+            index: Index::default(),
+            records: Records::default(),
+            timers: Expiries::new(),
+            released: Expiries::new(),
             waiters: SlotWaiters::default(),
+            room: Room::default(),
             now: 0,
             calls: 0,
         }
     }
 
-    /// Returns the slot of a key, whether its record has expired or not.
-    pub(in crate::store::memory) fn find(&self, hashed: &HashedKey<'_>) -> Option<u32> {
+    /// Returns the slot of a key and when its record expires, which may have been.
+    #[inline]
+    pub(in crate::store::memory) fn find(&self, hashed: &HashedKey<'_>) -> Option<(u32, u64)> {
         let key = hashed.key.as_bytes();
-        let is = |entry: &IndexEntry| entry.hash == hashed.hash && self.slab[entry.slot].is(hashed.namespace, key);
-        self.index.find(table_hash(hashed.hash), is).map(|entry| entry.slot)
+        self.index.find(hashed.hash, |slot| Some((slot, self.records.expires_if(slot, hashed.namespace, key)?)))
     }
 
-    /// Adds a slot to the index.
-    pub(in crate::store::memory) fn index_insert(&mut self, hash: u32, slot: u32) {
-        self.index.insert_unique(table_hash(hash), IndexEntry { hash, slot }, |entry| table_hash(entry.hash));
+    /// Returns the record in a slot that has one.
+    #[inline]
+    pub(in crate::store::memory) fn record(&self, slot: u32) -> RecordView<'_> {
+        match self.records.get(slot) {
+            Some(record) => record,
+            None => unreachable!("slot {slot} is free"),
+        }
     }
 
-    /// Removes a slot from the index, and frees the index if it was the last one.
+    /// Adds a record to the index, and to the order of expiry.
+    pub(in crate::store::memory) fn enter(&mut self, hash: u32, slot: u32, state: State, expires: u64) {
+        self.index.insert(hash, slot);
+        self.schedule(slot, state, expires);
+    }
+
+    /// Removes a slot from the index.
     pub(in crate::store::memory) fn index_remove(&mut self, hash: u32, slot: u32) {
-        if let Ok(found) = self.index.find_entry(table_hash(hash), |entry| entry.slot == slot) {
-            found.remove();
-        }
-        // Shrinking a table that has entries would move all of them at once, and the call would have to wait for that.
-        if self.index.is_empty() && self.index.capacity() > KEPT_CAPACITY {
-            self.index = HashTable::new();
-        }
+        self.index.remove(hash, slot);
     }
 
-    /// Adds an entry to the wheel of its state.
-    pub(in crate::store::memory) fn schedule(&mut self, slot: u32) {
-        let (wheel, slab) = self.wheel(self.slab[slot].state());
-        wheel.insert(slab, slot);
-    }
-
-    /// Removes an entry from the wheel of its state.
-    pub(in crate::store::memory) fn unschedule(&mut self, slot: u32) {
-        self.unschedule_from(slot, self.slab[slot].state());
-    }
-
-    /// Moves an entry that was in the state `was` and expired at `ended` to its new wheel and place.
-    pub(in crate::store::memory) fn reschedule(&mut self, slot: u32, was: State, ended: u64) {
-        let entry = &self.slab[slot];
-        let released = [was, entry.state()].contains(&State::Released);
-        // A wheel itself moves an entry that expires later than its place says.
-        if released || entry.expires() < ended {
-            self.unschedule_from(slot, was);
-            self.schedule(slot);
+    /// Frees what a shard without records does not need.
+    pub(in crate::store::memory) fn shrink(&mut self) {
+        if self.records.slots.used() == 0 && self.records.slots.end() > KEPT_SLOTS {
+            self.records.slots = Slots::default();
+            self.timers = Expiries::new();
+            self.released = Expiries::new();
         }
     }
 
-    /// Removes an entry from the wheel that it was put into in the state `state`.
-    fn unschedule_from(&mut self, slot: u32, state: State) {
-        let (wheel, slab) = self.wheel(state);
-        wheel.remove(slab, slot);
+    /// Adds a record to the order of its state.
+    fn schedule(&mut self, slot: u32, state: State, expires: u64) {
+        let (order, slots) = self.order(state);
+        order.insert(expires, slot, slots);
     }
 
-    /// Returns the wheel for a state, and the slab that its lists run through.
-    fn wheel(&mut self, state: State) -> (&mut Wheel, &mut Slab) {
-        (if state == State::Released { &mut self.released } else { &mut self.timers }, &mut self.slab)
+    /// Moves a record that has changed to its new place.
+    #[inline]
+    pub(in crate::store::memory) fn reschedule(&mut self, slot: u32, change: &RecordChange) {
+        let [was, is] = [&change.before, &change.after].map(|summary| summary.weight.state);
+        let moves = (was == State::Released) != (is == State::Released);
+        // A record that expires later than its place says is moved once its turn comes.
+        if moves || change.after.expires < change.before.expires {
+            self.unschedule(slot, was);
+            self.schedule(slot, is, change.after.expires);
+        }
     }
 
-    /// Returns an expired entry of either wheel, if `budget` suffices to find one.
+    /// Removes a record from the order that it was put into in the state `state`.
+    pub(in crate::store::memory) fn unschedule(&mut self, slot: u32, state: State) {
+        let (order, slots) = self.order(state);
+        order.remove(slot, slots);
+    }
+
+    /// Returns the order of expiry for a state.
+    fn order(&mut self, state: State) -> (&mut Expiries, &mut Slots) {
+        let order = if state == State::Released { &mut self.released } else { &mut self.timers };
+        (order, &mut self.records.slots)
+    }
+
+    /// Returns an expired record of either order, if `budget` suffices to find one. It is in no order any more.
+    #[inline]
     pub(in crate::store::memory) fn next_expired(&mut self, now: u64, budget: &mut usize) -> Option<u32> {
-        self.timers
-            .next_expired(&mut self.slab, now, budget)
-            .or_else(|| self.released.next_expired(&mut self.slab, now, budget))
+        let due = self.next_expired_of(State::Running, now, budget);
+        due.or_else(|| self.next_expired_of(State::Released, now, budget))
     }
 
-    /// Returns the released entry that is removed next if room is short.
-    pub(in crate::store::memory) fn oldest_released(&self) -> Option<u32> {
-        self.released.first()
+    #[inline]
+    fn next_expired_of(&mut self, order: State, now: u64, budget: &mut usize) -> Option<u32> {
+        loop {
+            let (due, slots) = self.order(order);
+            let slot = due.pop_due(now, slots, budget)?;
+            let record = self.record(slot);
+            let (state, expires) = (record.state(), record.expires());
+            let (due, slots) = self.order(order);
+            if (state == State::Released) != (order == State::Released) {
+                // A ticket that came back: the record has its item in the other order.
+                due.keep_count();
+            } else if expires > now {
+                due.insert(expires, slot, slots);
+            } else {
+                return Some(slot);
+            }
+        }
+    }
+
+    /// Returns the released record that is removed next if room is short.
+    pub(in crate::store::memory) fn oldest_released(&mut self) -> Option<u32> {
+        loop {
+            let slot = self.released.first(&self.records.slots)?;
+            if self.record(slot).state() == State::Released {
+                return Some(slot);
+            }
+            self.released.skip();
+        }
     }
 
     /// Returns how many records are running, including abandoned ones.
     pub(in crate::store::memory) fn running(&self) -> usize {
-        let entries = (0..self.slab.end()).filter_map(|slot| self.slab.get(slot));
-        entries.filter(|entry| entry.state() == State::Running && entry.expires() > self.now).count()
+        let records = (0..self.records.slots.end()).filter_map(|slot| self.records.get(slot));
+        records.filter(|record| record.state() == State::Running && record.expires() > self.now).count()
     }
 
     #[cfg(test)]
-    pub(in crate::store::memory) fn index_capacity(&self) -> usize {
-        self.index.capacity()
+    pub(in crate::store::memory) fn index_places(&self) -> usize {
+        self.index.places()
     }
-}
-
-/// Spreads a hash, since a table takes the place from its low bits and a tag from its high ones.
-fn table_hash(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
 }

@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 
 use crate::{
     store::memory::{
-        capacity::{Capacity, Full},
-        record::{Extra, MemoryRecord},
+        capacity::Capacity,
+        full::Full,
+        record::{Extra, RecordChange, RecordDraft, RecordView, Records, Scoped},
     },
     value::State,
 };
@@ -71,46 +72,65 @@ impl<'a> ShardGuard<'a> {
     }
 
     /// Returns the slot of a record, if it exists.
+    #[inline]
     pub(in crate::store::memory) fn find(&mut self, hashed: &HashedKey<'_>) -> Option<u32> {
-        let slot = self.shard.find(hashed)?;
-        if self.shard.slab[slot].expires() > self.now {
+        let (slot, expires) = self.shard.find(hashed)?;
+        if expires > self.now {
             return Some(slot);
         }
         self.remove(slot);
         None
     }
 
-    /// Inserts a record if there is none. A record that has expired already needs no room.
-    pub(in crate::store::memory) fn insert(
-        &mut self,
-        hashed: &HashedKey<'_>,
-        fill: impl FnOnce(&mut MemoryRecord),
-    ) -> Result<(), Full> {
-        let mut entry = MemoryRecord::new(hashed.namespace, hashed.key, self.now);
-        fill(&mut entry);
-        let stays = entry.expires() > self.now;
-        let taken = if stays { self.capacity.reserve(&entry) } else { Ok(()) };
+    /// Returns the record in a slot that [`find`](Self::find) has returned.
+    #[inline]
+    pub(in crate::store::memory) fn record(&self, slot: u32) -> RecordView<'_> {
+        self.shard.record(slot)
+    }
+
+    /// Inserts a record whose key has none. A record that has expired already needs no room.
+    #[inline]
+    pub(in crate::store::memory) fn insert(&mut self, hash: u32, record: &mut RecordDraft<'_>) -> Result<(), Full> {
+        let shard = &mut *self.shard;
+        let stays = record.expires() > self.now;
+        let taken = if stays { self.capacity.reserve(&mut shard.room, record) } else { Ok(()) };
         if !stays || taken.is_err() {
-            self.deferred.extras.extend(entry.into_extra());
+            self.deferred.extras.extend(record.take_extra().map(|extra| *extra));
             return taken;
         }
-        let slot = self.shard.slab.insert(entry);
-        self.shard.index_insert(hashed.hash, slot);
-        self.shard.schedule(slot);
+        let (state, expires) = (record.weight().state, record.expires());
+        let slot = shard.records.insert(record);
+        shard.enter(hash, slot, state, expires);
+        Ok(())
+    }
+
+    /// Replaces a record by that of a claim which has been granted.
+    pub(in crate::store::memory) fn replace(&mut self, slot: u32, record: &mut RecordDraft<'_>) -> Result<(), Full> {
+        let growth = record.weight().bytes.saturating_sub(self.record(slot).weight().bytes);
+        let taken = self.reserve_rerun(slot, growth);
+        if taken.is_err() {
+            self.deferred.extras.extend(record.take_extra().map(|extra| *extra));
+            return taken;
+        }
+        self.update(slot, growth, |records| records.replace(slot, record));
         Ok(())
     }
 
     /// Reserves room for what a record is to grow by.
-    pub(in crate::store::memory) fn reserve_bytes(&self, growth: usize) -> Result<(), Full> {
-        self.capacity.reserve_bytes(growth)
+    #[inline]
+    pub(in crate::store::memory) fn reserve_bytes(&mut self, growth: usize) -> Result<(), Full> {
+        self.capacity.reserve_bytes(&mut self.shard.room, growth)
     }
 
     /// Reserves room for an existing record to run again, and to grow.
-    pub(in crate::store::memory) fn reserve_rerun(&self, slot: u32, growth: usize) -> Result<(), Full> {
-        let (capacity, entry) = (self.capacity, &self.shard.slab[slot]);
-        capacity.reserve_bytes(growth)?;
-        if entry.state() == State::Released {
-            capacity.reserve_share(entry).inspect_err(|_| capacity.release_bytes(growth))?;
+    fn reserve_rerun(&mut self, slot: u32, growth: usize) -> Result<(), Full> {
+        self.reserve_bytes(growth)?;
+        let record = self.shard.record(slot);
+        if record.state() == State::Released
+            && let Err(full) = self.capacity.reserve_share(&record)
+        {
+            self.capacity.release_bytes(&mut self.shard.room, growth);
+            return Err(full);
         }
         Ok(())
     }
@@ -118,37 +138,47 @@ impl<'a> ShardGuard<'a> {
     /// Changes a record, and updates its place and counts. Room for `growth`, the most that it grows by, has to be
     /// reserved.
     ///
-    /// Every change of an existing record goes through here. `update` returns what it has replaced, to be dropped after
-    /// the lock.
+    /// Every change of an existing record goes through here. What it has replaced is dropped after the lock.
+    #[inline]
     pub(in crate::store::memory) fn update(
         &mut self,
         slot: u32,
         growth: usize,
-        change: impl FnOnce(&mut MemoryRecord) -> Option<Extra>,
+        change: impl FnOnce(&mut Records) -> Option<RecordChange>,
     ) {
-        let entry = &mut self.shard.slab[slot];
-        let (was, claimant, ended) = (entry.weight(), entry.claimant(), entry.expires());
-        self.deferred.extras.extend(change(entry));
-        let changed = (was.state, claimant) != (entry.state(), entry.claimant());
-        self.capacity.update(entry, was, growth);
-        self.shard.reschedule(slot, was.state, ended);
-        if changed {
+        let shard = &mut *self.shard;
+        let Some(mut change) = change(&mut shard.records) else { return };
+        self.deferred.extras.extend(change.left.take().map(|extra| *extra));
+        self.capacity.update(&mut shard.room, slot, &change, growth, &shard.records);
+        shard.reschedule(slot, &change);
+        if change.wakes() {
             self.wake(slot);
         }
-        if self.shard.slab[slot].expires() <= self.now {
+        if change.after.expires <= self.now {
             self.remove(slot);
         }
     }
 
-    /// Removes a record from its wheel, the slab, the index and the counts, and wakes its waiters.
+    /// Removes a record from the order of expiry, the index and the counts, and wakes its waiters.
     pub(in crate::store::memory) fn remove(&mut self, slot: u32) {
-        self.wake(slot);
-        self.shard.unschedule(slot);
-        let Some(entry) = self.shard.slab.remove(slot) else { return };
-        let hash = self.hasher.index_hash(entry.namespace(), entry.key());
-        self.shard.index_remove(hash, slot);
-        self.capacity.release(&entry);
-        self.deferred.extras.extend(entry.into_extra());
+        let state = self.record(slot).state();
+        self.shard.unschedule(slot, state);
+        self.take_out(slot);
+    }
+
+    /// Removes a record that is in no order of expiry.
+    fn take_out(&mut self, slot: u32) {
+        let shard = &mut *self.shard;
+        let Some(record) = shard.records.get(slot) else { return };
+        let hash = self.hasher.index_hash(record.namespace(), record.key());
+        let waited_for = record.is_waited_for();
+        self.capacity.release(&mut shard.room, &record);
+        if waited_for {
+            self.deferred.woken.extend(shard.waiters.take(slot));
+        }
+        shard.index_remove(hash, slot);
+        self.deferred.extras.extend(shard.records.remove(slot).map(|extra| *extra));
+        shard.shrink();
     }
 
     /// Removes up to `limit` expired records, visiting no more than `budget`. Returns how many, and whether it is
@@ -159,15 +189,17 @@ impl<'a> ShardGuard<'a> {
             let Some(slot) = self.shard.next_expired(self.now, &mut budget) else {
                 return (removed, budget > 0);
             };
-            self.remove(slot);
+            self.shard.records.slots.new_ticket(slot);
+            self.take_out(slot);
             removed += 1;
         }
         (removed, false)
     }
 
     /// Returns when the released record that would be removed next for room expires.
-    pub(in crate::store::memory) fn oldest_released(&self) -> Option<u64> {
-        Some(self.shard.slab[self.shard.oldest_released()?].expires())
+    pub(in crate::store::memory) fn oldest_released(&mut self) -> Option<u64> {
+        let slot = self.shard.oldest_released()?;
+        Some(self.record(slot).expires())
     }
 
     /// Removes the released record that would expire first; returns whether there was one.
@@ -179,12 +211,16 @@ impl<'a> ShardGuard<'a> {
         oldest.is_some()
     }
 
+    /// Gives back the room that the shard has in advance; returns whether that was anything of what is missing.
+    pub(in crate::store::memory) fn collect_room(&mut self, missing: Full) -> bool {
+        self.capacity.collect(&mut self.shard.room, missing)
+    }
+
     /// Collects the waiters of a record, to be woken once the shard is unlocked.
+    #[cold]
     fn wake(&mut self, slot: u32) {
-        if self.shard.slab[slot].is_waited_for() {
-            self.shard.slab[slot].set_waited_for(false);
-            let notify = self.shard.waiters.take(slot);
-            self.deferred.woken.extend(notify);
-        }
+        self.shard.records.set_waited_for(slot, false);
+        let notify = self.shard.waiters.take(slot);
+        self.deferred.woken.extend(notify);
     }
 }

@@ -1,7 +1,7 @@
 //! The parts of a store and the frame of a call.
 //!
-//! A call that needs room runs its verb once; if that reports what is missing, room is made (expired records first,
-//! then released ones, the oldest of all shards first) and the verb runs again from the start. So a verb must not have
+//! A call that needs room runs its verb once; if that reports what is missing, room is made (what shards have in advance,
+//! then expired records, then released ones, the oldest of all shards first) and the verb runs again from the start. So a verb must not have
 //! changed anything before it reports that room is missing.
 //!
 //! Expired records are removed by the calls that follow, each within a budget. Every eighth call also looks at another
@@ -13,11 +13,7 @@ use std::{
 };
 
 use crate::{
-    store::memory::{
-        Clock,
-        capacity::{Capacity, Full},
-        record::FOREVER,
-    },
+    store::memory::{Clock, capacity::Capacity, full::Full, record::FOREVER},
     value::RecordKey,
 };
 
@@ -137,6 +133,12 @@ impl Memory {
         }
     }
 
+    /// Returns how many records there are, and how many bytes they keep.
+    pub(in crate::store::memory) fn used(&self) -> (usize, usize) {
+        let shards: Vec<_> = (0..SHARDS).map(|shard| self.lock(shard)).collect();
+        self.capacity.used(shards.iter().map(|shard| &shard.room))
+    }
+
     /// Removes a few expired records of another shard, unless somebody else has locked it.
     fn expire_neighbour(&self, shard: usize, now: u64) {
         let guard = match self.shards[shard % SHARDS].0.try_lock() {
@@ -157,6 +159,9 @@ impl Memory {
             return false;
         }
         let shards = || (first..first + SHARDS).map(|shard| shard % SHARDS);
+        if shards().filter(|&shard| self.guard(shard, now).collect_room(missing)).count() > 0 {
+            return true;
+        }
         // Released records are not tokens, and do not count to a share.
         let released_help = matches!(missing, Full::Records | Full::Bytes(_));
         shards().any(|shard| self.guard(shard, now).expire(1, BUDGET).0 > 0)
@@ -167,14 +172,13 @@ impl Memory {
 
     /// Removes the released record that would expire first of all shards; returns whether there was one.
     fn drop_oldest_released(&self, now: u64) -> bool {
-        while self.capacity.has_released() {
+        loop {
             let oldest = (0..SHARDS).filter_map(|shard| Some((self.guard(shard, now).oldest_released()?, shard))).min();
-            let Some((_, shard)) = oldest else { break };
+            let Some((_, shard)) = oldest else { return false };
             if self.guard(shard, now).drop_released() {
                 return true;
             }
         }
-        false
     }
 
     /// Removes up to `limit` expired records of a shard, and returns how many. The lock is released now and then.

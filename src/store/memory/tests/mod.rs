@@ -159,8 +159,8 @@ impl MemoryStore {
     /// Records that take memory, expired or not.
     fn kept(&self) -> usize {
         let memory = &self.memory;
-        let kept = (0..memory.shards()).map(|shard| memory.lock(shard).slab.len()).sum();
-        assert_eq!(memory.capacity.used(), kept);
+        let kept = (0..memory.shards()).map(|shard| memory.lock(shard).records.slots.used()).sum();
+        assert_eq!(memory.used().0, kept);
         kept
     }
 }

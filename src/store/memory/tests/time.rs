@@ -51,7 +51,7 @@ fn calls_give_memory_back_after_a_long_idle_time() {
     let memory = &store.memory;
     for shard in 0..memory.shards() {
         let shard = memory.lock(shard);
-        assert!(shard.slab.chunks() <= 2 && shard.index_capacity() <= 512);
+        assert!(shard.records.chunks() <= 2 && shard.index_places() <= 512 && shard.records.slots.end() <= 512);
     }
 }
 
