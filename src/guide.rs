@@ -131,3 +131,9 @@ pub mod guards {}
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 #[doc = include_str!("../docs/outbox.md")]
 pub mod outbox {}
+
+/// The message log: what came in, on record.
+#[cfg(feature = "_sql")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+#[doc = include_str!("../docs/message_log.md")]
+pub mod message_log {}

@@ -51,6 +51,7 @@
 //! | encrypt what a store keeps | `store::SealedStore`, with the feature `sealed`: [`guide::security`] |
 //! | guard states, versions and business numbers in the database | `sql::guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `sql::outbox`, with the feature of a database |
+//! | keep what came in, for audits | `MessageLogLayer` and `sql::message_log`, with the feature of a database |
 //! | see what happened | [`Observer`], and events of `tracing` |
 //! | shut down without losing the work of clients that have left | [`BackgroundTasks`] |
 //! | read a guide, or look up a term | [`guide`], [`guide::glossary`] |
@@ -198,6 +199,12 @@ pub mod service {
     #[cfg(feature = "axum")]
     #[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
     pub use crate::layer::extractors::MissingOperation;
+    #[cfg(feature = "_sql")]
+    #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+    pub use crate::{
+        body::BufferedBody,
+        layer::message_log::{MessageId, MessageLogFuture, MessageLogService},
+    };
     pub use crate::{
         body::{RequestBody, ResponseBody},
         http::{Idempotency, RefusedRequest, ResponseFuture},
@@ -208,6 +215,9 @@ pub mod service {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(feature = "_sql")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
+pub use self::layer::MessageLogLayer;
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub use self::run::once::Once;

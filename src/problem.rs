@@ -77,7 +77,8 @@ pub(crate) fn detail(refusal: &Refusal, place: Option<&str>) -> String {
 pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal, pause: Duration) {
     let pause = match refusal {
         Refusal::RequestInProgress { left } => pause.min(*left),
-        Refusal::StoreUnavailable
+        Refusal::NotLogged
+        | Refusal::StoreUnavailable
         | Refusal::StoreFull
         | Refusal::CommitUnknown
         | Refusal::RecordIncompatible

@@ -18,9 +18,6 @@ pub(crate) trait Database: SqlDatabase {
         number: &str,
     ) -> impl Future<Output = sqlx::Result<Option<Order>>> + Send;
 
-    /// Keeps a message that was refused.
-    fn keep(pool: &Pool<Self>, status: u16, message: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
-
     /// Sends a statement.
     fn send(pool: &Pool<Self>, sql: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
 
@@ -29,17 +26,12 @@ pub(crate) trait Database: SqlDatabase {
 }
 
 macro_rules! database {
-    ($database:ty, $first:literal, $second:literal) => {
+    ($database:ty, $first:literal) => {
         impl Database for $database {
             async fn order(connection: &mut Self::Connection, number: &str) -> sqlx::Result<Option<Order>> {
                 let sql = concat!("SELECT account, cents FROM payment_callback_orders WHERE number = ", $first);
                 let row = sqlx::query(sql).bind(number).fetch_optional(connection).await?;
                 row.map(|row| Ok(Order { account: row.try_get(0)?, cents: row.try_get(1)? })).transpose()
-            }
-
-            async fn keep(pool: &Pool<Self>, status: u16, message: &str) -> sqlx::Result<()> {
-                let sql = concat!("INSERT INTO payment_callback_refused VALUES (", $first, ", ", $second, ")");
-                sqlx::query(sql).bind(i64::from(status)).bind(message).execute(pool).await.map(drop)
             }
 
             async fn send(pool: &Pool<Self>, sql: &str) -> sqlx::Result<()> {
@@ -55,8 +47,8 @@ macro_rules! database {
 }
 
 #[cfg(feature = "postgres")]
-database!(sqlx::Postgres, "$1", "$2");
+database!(sqlx::Postgres, "$1");
 #[cfg(feature = "mysql")]
-database!(sqlx::MySql, "?", "?");
+database!(sqlx::MySql, "?");
 #[cfg(feature = "sqlite")]
-database!(sqlx::Sqlite, "?", "?");
+database!(sqlx::Sqlite, "?");

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tower_idempotency::sql::{SqlStore, guard::RowState as _};
+use tower_idempotency::sql::{
+    SqlStore,
+    guard::RowState as _,
+    message_log::{LoggedMessage, MessageFilter},
+};
 
-use crate::{Failure, database::Database, platform::Platform, play::price, shop::Notice};
+use crate::{Failure, MESSAGES, database::Database, platform::Platform, play::price, shop::Notice};
 
 /// An account, as each of the books has it.
 #[derive(Default)]
@@ -51,7 +55,8 @@ pub(crate) async fn close<D: Database>(
     for (account, state, cents) in D::rows(pool, "SELECT account, state, cents FROM payment_callback_orders").await? {
         books.entry(account).or_default().orders += if state == "paid" { cents } else { 0 };
     }
-    let refused = D::rows(pool, "SELECT message, message, status FROM payment_callback_refused").await?;
+    let messages = on_record(store).await?;
+    let refused = messages.iter().filter(|logged| logged.status.is_some_and(|status| (400..500).contains(&status)));
 
     println!("\n{:10}{:>14}{:>14}{:>14}{:>14}", "account", "platform", "balance", "entries", "paid orders");
     for (name, account) in &books {
@@ -64,15 +69,16 @@ pub(crate) async fn close<D: Database>(
     let same =
         entries.len() == acknowledged.len() && entries.iter().all(|(_, serial, _)| acknowledged.contains_key(serial));
     println!(
-        "\n{} messages were sent. {} notifications were acknowledged, by {} answers, and have {} entries. \
-         {} messages were refused and are kept.",
+        "\n{} messages were sent, and {} came in and are on record. {} notifications were acknowledged, by {} answers, \
+         and have {} entries. {} messages were refused.",
         platform.sent(),
+        messages.len(),
         acknowledged.len(),
         acknowledged.values().map(|(_, times)| times).sum::<usize>(),
         entries.len(),
-        refused.len(),
+        refused.clone().count(),
     );
-    for message in unheard(&refused, &acknowledged) {
+    for message in unheard(refused, &acknowledged) {
         println!("To be looked at: {message}");
     }
     let balances = same && books.values().all(Account::balances);
@@ -80,9 +86,24 @@ pub(crate) async fn close<D: Database>(
     Ok(balances)
 }
 
+/// All that has come in and was signed.
+async fn on_record<D: Database>(store: &SqlStore<D>) -> Result<Vec<LoggedMessage>, Failure> {
+    let log = store.message_log().table(MESSAGES)?;
+    let (mut next, mut messages) = (MessageFilter::new().route("payment-notices"), Vec::new());
+    loop {
+        let page = log.list(&next, 500).await?;
+        let Some(last) = page.last() else { return Ok(messages) };
+        next = next.after(last);
+        messages.extend(page);
+    }
+}
+
 /// The signed notices that the platform has sent without success, and that are not in the books.
-fn unheard(refused: &[(String, String, i64)], acknowledged: &HashMap<String, (Notice, usize)>) -> BTreeSet<String> {
-    let notices = refused.iter().filter_map(|(message, _, _)| serde_json::from_str::<Notice>(message).ok());
+fn unheard<'a>(
+    refused: impl Iterator<Item = &'a LoggedMessage>,
+    acknowledged: &HashMap<String, (Notice, usize)>,
+) -> BTreeSet<String> {
+    let notices = refused.filter_map(|logged| serde_json::from_slice::<Notice>(&logged.message.body).ok());
     notices
         .filter(|notice| notice.cents == price(&notice.order) && !acknowledged.contains_key(&notice.serial))
         .map(|notice| format!("{} is {}, {}", notice.order, notice.status.as_str(), money(notice.cents)))

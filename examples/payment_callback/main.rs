@@ -45,6 +45,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// What both processes work on.
 const RECORDS: &str = "payment_callback_records";
+const MESSAGES: &str = "payment_callback_messages";
 
 /// Does the same with a store, whatever database it is on.
 macro_rules! with_store {

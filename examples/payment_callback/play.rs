@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use tower_idempotency::sql::{SqlStore, guard::RowState as _};
 
 use crate::{
-    Books, Failure, RECORDS,
+    Books, Failure, MESSAGES, RECORDS,
     database::Database,
     ledger,
     platform::{PATIENCE, Platform, Server},
@@ -125,6 +125,7 @@ async fn open_the_books<D: Database>(store: &SqlStore<D>) -> Result<(), Failure>
         D::send(pool, sql).await?;
     }
     store.migrate().await?;
+    store.message_log().table(MESSAGES)?.migrate().await?;
     for name in ["ann", "bob"] {
         D::send(pool, &format!("INSERT INTO payment_callback_accounts VALUES ('{name}', 0, 0)")).await?;
     }

@@ -11,10 +11,10 @@ use axum::{
     response::IntoResponse,
     routing::post,
 };
-use sqlx::{Decode, Pool};
+use sqlx::Decode;
 use tokio::net::TcpListener;
 use tower_idempotency::{
-    IdempotencyLayer, OnDuplicate, WhileRunning, fingerprint, key,
+    IdempotencyLayer, MessageLogLayer, OnDuplicate, WhileRunning, fingerprint, key,
     policy::Reply,
     sql::{
         SqlStore, Tx,
@@ -23,7 +23,7 @@ use tower_idempotency::{
 };
 
 use crate::{
-    Failure,
+    Failure, MESSAGES,
     database::Database,
     shop::{ACCOUNT, ACCOUNTS, BALANCE, CENTS, ENTRIES, MESSAGE, Notice, ORDERS, Status},
     signature,
@@ -49,7 +49,7 @@ where
     String: Bind<D::Connection>,
     i64: Bind<D::Connection> + for<'r> Decode<'r, D>,
 {
-    let pool = store.pool().clone();
+    let log = store.message_log().table(MESSAGES)?;
     let layer = match front {
         None => IdempotencyLayer::transactional(store),
         #[cfg(feature = "redis")]
@@ -65,30 +65,36 @@ where
         .route("/notify", post(notified::<D>))
         .layer(Extension(StopWithin(stop_within.map(Into::into))))
         .layer(idempotent(layer))
+        .layer(on_record(MessageLogLayer::new(log)))
         // Added last, so outermost: what does not verify comes no further.
-        .layer(middleware::from_fn(move |request: Request, next: Next| verify::<D>(pool.clone(), request, next)));
+        .layer(middleware::from_fn(verify));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?);
     Ok(axum::serve(listener, app).await?)
 }
 
 /// The first line: the signature, over the bytes as they came.
-///
-/// Here is also where refused messages are kept for reconciliation. What was done for them is rolled back, and so would be
-/// a message that was kept in the same transaction.
-async fn verify<D: Database>(pool: Pool<D>, request: Request, next: Next) -> Response<Body> {
+async fn verify(request: Request, next: Next) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let Ok(message) = to_bytes(body, 64 * 1024).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
     let signature = parts.headers.get(signature::HEADER).and_then(|value| value.to_str().ok());
     if !signature.is_some_and(|signature| signature::verifies(&message, signature)) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let response = next.run(Request::from_parts(parts, Body::from(message.clone()))).await;
-    let status = response.status();
-    if status.is_client_error() && D::keep(&pool, status.as_u16(), &String::from_utf8_lossy(&message)).await.is_err() {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
-    }
-    response
+    next.run(Request::from_parts(parts, Body::from(message))).await
+}
+
+/// The record of all that came in and is signed, for reconciliation: refused messages and duplicates too.
+///
+/// It is written before anything is done, by itself: what is done for a message that is refused is rolled back, and so
+/// would be a message that was kept in the same transaction. What cannot be put on record is not done.
+fn on_record(log: MessageLogLayer) -> MessageLogLayer {
+    log.route("payment-notices").key(notice_key())
+}
+
+/// The merchant's own number. There is more than one notice about an order, so the status belongs to the key.
+fn notice_key() -> key::KeyExtractor {
+    key::all([key::json("/order"), key::json("/status")])
 }
 
 /// The second line: each notice about an order runs once, in one transaction with its record.
@@ -100,8 +106,7 @@ fn idempotent(layer: IdempotencyLayer) -> IdempotencyLayer {
     };
     layer
         .route("payment-notices")
-        // The merchant's own number. There is more than one notice about an order, so the status belongs to the key.
-        .key(key::all([key::json("/order"), key::json("/status")]))
+        .key(notice_key())
         // `sent` differs with each delivery; what counts must not.
         .fingerprint(fingerprint::json_only(["/order", "/status", "/cents", "/serial"]))
         // A request that gets this far is signed.

@@ -45,7 +45,7 @@ pub(crate) const SCHEMA: &[&str] = &[
     "DROP TABLE IF EXISTS payment_callback_orders",
     "DROP TABLE IF EXISTS payment_callback_accounts",
     "DROP TABLE IF EXISTS payment_callback_entries",
-    "DROP TABLE IF EXISTS payment_callback_refused",
+    "DROP TABLE IF EXISTS payment_callback_messages",
     "DROP TABLE IF EXISTS payment_callback_records",
     "CREATE TABLE payment_callback_accounts (name VARCHAR(32) PRIMARY KEY, cents BIGINT NOT NULL, \
      version BIGINT NOT NULL)",
@@ -53,7 +53,6 @@ pub(crate) const SCHEMA: &[&str] = &[
      cents BIGINT NOT NULL, state VARCHAR(16) NOT NULL)",
     "CREATE TABLE payment_callback_entries (serial VARCHAR(32) PRIMARY KEY, account VARCHAR(32) NOT NULL, \
      cents BIGINT NOT NULL, message TEXT NOT NULL)",
-    "CREATE TABLE payment_callback_refused (status BIGINT NOT NULL, message TEXT NOT NULL)",
 ];
 
 /// A notification of the platform's.

@@ -5,9 +5,12 @@
 //! - `request`, `response`: the body types of the layer: whole, passed on, resumed after a part was read, or broken.
 //! - `prefix`: reads as much of a body as a token needs, and puts it back. `idle`: the limit for a body that stands
 //!   still.
+//! - `buffered`: a request body whose beginning was read for the message log.
 //! - `watch`: notes that a streaming request broke while the handler read it, so that its run is not recorded as a
 //!   success.
 
+#[cfg(feature = "_sql")]
+mod buffered;
 mod collect;
 mod held;
 mod idle;
@@ -17,6 +20,8 @@ mod request;
 mod response;
 mod watch;
 
+#[cfg(feature = "_sql")]
+pub use self::buffered::BufferedBody;
 #[cfg(feature = "form")]
 pub(crate) use self::prefix::Prefix;
 pub(crate) use self::{

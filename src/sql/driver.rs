@@ -10,6 +10,7 @@ use sqlx::{Connection, Database, error::DatabaseError};
 use crate::value::{StoreError, StoreErrorKind};
 
 use super::{
+    message_log::MessageLogTexts,
     outbox::OutboxTexts,
     schema::Missing,
     statement::{Dialect, Statement, Texts},
@@ -72,6 +73,8 @@ pub trait Driver: Database {
     const TEXTS: Texts;
     /// The texts of its outbox's statements.
     const OUTBOX: OutboxTexts;
+    /// The texts of its message log's statements.
+    const MESSAGE_LOG: MessageLogTexts;
     /// Whether its claim is one statement that inserts the record if there is none, and otherwise reads it without
     /// writing. Other databases read first, since a replay must neither write nor wait for writers.
     const CLAIMS_IN_ONE: bool;

@@ -6,13 +6,15 @@
 //   files.
 // - `statement`, `table`, `schema`, `migrate`, `error`: statements, names, the table, errors, the same for all.
 // - `store`: records. `transaction`: records in the transaction of the work. `portable`: statements for other crates.
-// - `outbox`, `guard`: rows of the application's own, in the same transaction.
+// - `outbox`, `guard`: rows of the application's own, in the same transaction. `message_log`: what came in, outside of
+//   any transaction.
 //
 // All times are the database's. A statement compares what it changes; none relies on what an earlier one has read.
 
 mod driver;
 mod error;
 pub mod guard;
+pub mod message_log;
 mod migrate;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;

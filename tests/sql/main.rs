@@ -1,4 +1,5 @@
-//! The databases: as stores, with the effect and the record in one transaction, with an outbox, and with guards.
+//! The databases: as stores, with the effect and the record in one transaction, with an outbox, with guards, and with a
+//! log of what comes in.
 //!
 //! SQLite has a file in a temporary folder. PostgreSQL and MariaDB are started by the tests, each on a free port of the
 //! loopback and in a temporary folder, and end with the test process.
@@ -8,6 +9,7 @@ mod counting;
 mod database;
 mod folder;
 mod guards;
+mod message_log;
 mod outbox;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod proxy;

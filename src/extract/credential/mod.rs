@@ -43,6 +43,12 @@ pub(super) use self::usual::is_secret;
 /// Cookies follow.
 const COOKIES: u8 = 1;
 
+/// Returns whether a reader of this header's value can use it as a credential.
+#[cfg(feature = "_sql")]
+pub(crate) fn is_credential(name: &HeaderName) -> bool {
+    is_secret(name)
+}
+
 /// A place of a request that has a credential. Created by the functions of this module, or from a [`HeaderName`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a credential does nothing until a layer has it"]

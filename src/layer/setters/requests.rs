@@ -124,13 +124,22 @@ macro_rules! request_setter {
         ///
         /// The body is the [`note`](crate::store::Record::note) of the record.
         /// [`inspect`](crate::store::StoreAdmin::inspect) and [`list`](crate::store::StoreAdmin::list) return it, and
-        /// SQL stores have it in a column of that name. It is there from the claim on, so that an operation whose
-        /// process died can be identified, and for as long as the record exists. After a takeover the record has the
-        /// body of the try that runs. A body longer than [`request_limit`](Self::request_limit) is refused, and nothing
-        /// of it is kept.
+        /// SQL stores have it in a column of that name.
+        ///
+        /// *What it keeps*: the body of the try that was claimed, byte for byte; after a takeover, or after a release
+        /// and another try, the body of the try that runs. Neither method, path nor headers, and nothing of a request
+        /// that was not claimed: a duplicate, one that was refused, in transaction mode one that was rolled back. These
+        /// are in a `MessageLogLayer`'s table, for stores in a database. A body longer than
+        /// [`request_limit`](Self::request_limit) is refused, and nothing of it is kept.
+        ///
+        /// *How long*: from the claim on, so that an operation whose process died can be identified, and for as long as
+        /// the record exists: for the [`retention`](Self::retention) once it is settled, for the same after a 5xx, for
+        /// an hour at most after another 4xx, not at all once the attempt is undone (401, 407, 429), and if its lease
+        /// lapses, for the longest of the retention, ten leases and, at most once, 30 days.
         ///
         /// Caution: a reader of the store, or of a backup of it, can read what clients sent, such as card numbers,
-        /// passwords and names. The store also needs that much more space. Nothing is encrypted or left out.
+        /// passwords and names, unless the store is a [sealed one](crate::guide::security#sealed-records). The store
+        /// also needs that much more space. Nothing is left out.
         ///
         $(#[$more])*
         pub fn keep_request(self) -> Self {

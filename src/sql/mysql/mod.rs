@@ -1,7 +1,7 @@
 //! MariaDB. MySQL speaks the same dialect and is not tested.
 //!
-//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin` and `outbox`, one
-//! file each. A claim reads first and inserts then, in two statements: an `INSERT` that finds the key would wait for
+//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin`, `outbox` and
+//! `message_log`, one file each. A claim reads first and inserts then, in two statements: an `INSERT` that finds the key would wait for
 //! the writer of its row. In a transaction of the work the lock wait is zero, so a duplicate is refused at once.
 
 use std::time::Duration;
@@ -17,6 +17,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::{Driver, ErrorClass, PurgeLock, same_for},
+    message_log::{MessageLogTexts, message_log_texts},
     outbox::{OutboxTexts, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
@@ -71,6 +72,7 @@ impl Driver for MySql {
     };
     const TEXTS: Texts = texts!();
     const OUTBOX: OutboxTexts = outbox_texts!();
+    const MESSAGE_LOG: MessageLogTexts = message_log_texts!();
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = false;

@@ -1,7 +1,7 @@
 //! PostgreSQL.
 //!
-//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin` and `outbox`, one
-//! file each. A claim is one statement, `INSERT … ON CONFLICT`, which also reads the record that exists. In a
+//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin`, `outbox` and
+//! `message_log`, one file each. A claim is one statement, `INSERT … ON CONFLICT`, which also reads the record that exists. In a
 //! transaction of the work an advisory lock is tried first: an `INSERT` would wait for the transaction that has
 //! inserted the same key.
 
@@ -14,6 +14,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore,
     driver::{Driver, ErrorClass, PurgeLock, same_for},
+    message_log::{MessageLogTexts, message_log_texts},
     outbox::{OutboxTexts, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
@@ -69,6 +70,7 @@ impl Driver for Postgres {
     };
     const TEXTS: Texts = Texts { open: Some(include_str!("claims/open.sql")), ..texts!() };
     const OUTBOX: OutboxTexts = outbox_texts!();
+    const MESSAGE_LOG: MessageLogTexts = message_log_texts!();
     const CLAIMS_IN_ONE: bool = true;
     const ONE_WRITER: bool = false;
     const LOCKS_BY_NUMBER: bool = true;

@@ -1,7 +1,7 @@
 //! SQLite.
 //!
-//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin` and `outbox`, one
-//! file each. There is one writer at a time. So writers of this process wait for a permit and not for the file's lock,
+//! `mod` is what differs from the other databases; the statements are in `claims`, `endings`, `admin`, `outbox` and
+//! `message_log`, one file each. There is one writer at a time. So writers of this process wait for a permit and not for the file's lock,
 //! and a transaction begins with `BEGIN IMMEDIATE`: a read that is upgraded later would fail instead of waiting.
 
 use std::{fs::OpenOptions, path::Path, time::Duration};
@@ -17,6 +17,7 @@ use crate::value::{StoreError, StoreErrorKind};
 use super::{
     SqlStore, SqlStoreBuilder,
     driver::{Driver, ErrorClass, PurgeLock, same_for},
+    message_log::{MessageLogTexts, message_log_texts},
     outbox::{OutboxTexts, outbox_texts},
     schema::Missing,
     statement::{Dialect, Texts, texts},
@@ -133,6 +134,7 @@ impl Driver for Sqlite {
     };
     const TEXTS: Texts = texts!();
     const OUTBOX: OutboxTexts = outbox_texts!();
+    const MESSAGE_LOG: MessageLogTexts = message_log_texts!();
     const CLAIMS_IN_ONE: bool = false;
     const ONE_WRITER: bool = true;
     const LOCKS_BY_NUMBER: bool = false;

@@ -81,7 +81,7 @@ impl Sealer {
         }
     }
 
-    /// Opens a record that an operator reads. It tells by itself what could not be opened.
+    /// Opens a record that an operator reads. The record says by itself what could not be opened.
     pub(super) fn record(&self, key: &RecordKey, mut record: Record) -> Record {
         if let Some(payload) = record.payload.take() {
             let (payload, opened, _) = self.open(SealedPart::Payload, key, payload);

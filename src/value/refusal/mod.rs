@@ -89,6 +89,8 @@ pub enum Refusal {
     TooManyUnfinished,
     /// Too many operations whose clients have left are unfinished.
     ServerBusy,
+    /// The message log cannot be written.
+    NotLogged,
     /// The store does not answer.
     StoreUnavailable,
     /// The store has no room for another record.
@@ -171,7 +173,8 @@ mod tests {
                 TokenInvalid => TooManyUnfinished,
                 TooManyUnfinished => TooManyKeys,
                 TooManyKeys => ServerBusy,
-                ServerBusy => StoreUnavailable,
+                ServerBusy => NotLogged,
+                NotLogged => StoreUnavailable,
                 StoreUnavailable => StoreFull,
                 StoreFull => return None,
             })

@@ -34,6 +34,7 @@ impl Refusal {
             Self::TokenInvalid => "token-invalid",
             Self::TooManyUnfinished => "too-many-unfinished",
             Self::ServerBusy => "server-busy",
+            Self::NotLogged => "not-logged",
             Self::StoreUnavailable => "store-unavailable",
             Self::StoreFull => "store-full",
             Self::TooManyKeys => "too-many-keys",
@@ -64,7 +65,7 @@ impl Refusal {
             | Self::TokenUsed => StatusCode::CONFLICT,
             Self::TooManyUnfinished | Self::TooManyKeys => StatusCode::TOO_MANY_REQUESTS,
             Self::ExtensionMissing { .. } | Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown | Self::ServerBusy => {
+            Self::NotLogged | Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown | Self::ServerBusy => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
         }
@@ -85,6 +86,7 @@ impl Refusal {
             | Self::TooManyUnfinished
             | Self::RolledBack
             | Self::CommitUnknown
+            | Self::NotLogged
             | Self::StoreUnavailable
             | Self::StoreFull => true,
             Self::KeyMissing

@@ -25,7 +25,7 @@ const MORE: Duration = Duration::from_millis(100);
 /// For machines that are busy.
 const LENIENCY: Duration = Duration::from_millis(900);
 
-/// The files do what `migrate` does, for the records and for the outbox, and take it back.
+/// The files do what `migrate` does, for the records, the outbox and the message log, and take it back.
 pub(super) async fn the_files_of_the_package<D: TestDatabase>() {
     let place = D::place().await;
     let pool = D::pool(&place, 1).await;
@@ -40,23 +40,27 @@ pub(super) async fn the_files_of_the_package<D: TestDatabase>() {
     let store = SqlStore::<D>::new(pool.clone());
     assert_eq!(file("records", "up"), store.schema());
     assert_eq!(file("outbox", "up"), store.outbox().schema());
+    assert_eq!(file("message_log", "up"), store.message_log().schema());
     let empty = D::lines(&pool, D::CATALOGUE).await;
 
-    store.migrate().await.unwrap();
-    store.outbox().migrate().await.unwrap();
+    let migrate = async || {
+        store.migrate().await.unwrap();
+        store.outbox().migrate().await.unwrap();
+        store.message_log().migrate().await.unwrap();
+    };
+    migrate().await;
     let migrated = D::lines(&pool, D::CATALOGUE).await;
     assert!(migrated.len() > empty.len(), "{migrated:?}");
-    for what in ["records", "outbox"] {
+    for what in ["records", "outbox", "message_log"] {
         run::<D>(&pool, &file(what, "down")).await;
     }
     assert_eq!(D::lines(&pool, D::CATALOGUE).await, empty);
 
-    for what in ["records", "outbox"] {
+    for what in ["records", "outbox", "message_log"] {
         run::<D>(&pool, &file(what, "up")).await;
     }
     assert_eq!(D::lines(&pool, D::CATALOGUE).await, migrated);
-    store.migrate().await.unwrap();
-    store.outbox().migrate().await.unwrap();
+    migrate().await;
     assert_eq!(D::lines(&pool, D::CATALOGUE).await, migrated);
 }
 

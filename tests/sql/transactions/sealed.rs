@@ -37,7 +37,7 @@ async fn record(store: &impl StoreAdmin, name: &str) -> Record {
     store.inspect(&key(name)).await.unwrap().unwrap()
 }
 
-/// Pays in the transaction of the claim, and answers with the status that it is told.
+/// Pays in the transaction of the claim, and answers with the status that the request asks for.
 async fn pay<D: TestDatabase>(operation: Operation, headers: HeaderMap) -> StatusCode {
     let mut tx = operation.transaction::<D>().unwrap();
     let text = format!("INSERT INTO effects VALUES ('{}')", operation.key());

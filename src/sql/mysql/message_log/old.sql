@@ -1,0 +1,1 @@
+SELECT seq FROM {table} WHERE arrived_ms <= {now} - ? ORDER BY arrived_ms LIMIT ?

@@ -1,0 +1,1 @@
+SELECT {logged} FROM {table} WHERE id = $1
