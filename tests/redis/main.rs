@@ -10,6 +10,7 @@ mod commands;
 mod conformance;
 mod connecting;
 mod dns_changes;
+mod frozen_formats;
 mod large_answers;
 mod load;
 mod lost_on_failover;
@@ -32,6 +33,8 @@ mod waiting;
 mod walk;
 #[path = "../http/common/windows.rs"]
 mod windows;
+#[path = "../http/common/written_formats.rs"]
+mod written_formats;
 
 use std::time::{Duration, SystemTime};
 

@@ -150,6 +150,14 @@ mod tests {
         keys.sign(&ann(), 7, &[9; NONCE])
     }
 
+    /// Tokens are in the pages of clients when a process is replaced: a change of the layout needs another version.
+    #[test]
+    fn a_token_of_version_0_1_is_accepted() {
+        let written = "AbnjduBpI9YwAAAAAAAAAAcJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCTJpLTa5qw8aDu2UK9_v75IzrNs_jApIhE-QZ59dyq3U";
+        assert_eq!(token(&keys(1)), written);
+        assert_eq!(keys(1).verify(written, &ann()), Some((7, [9; NONCE])));
+    }
+
     #[test]
     fn what_was_signed_is_accepted_for_what_it_was_signed_for() {
         let token = token(&keys(1));

@@ -3,6 +3,7 @@
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod clocks;
 mod conformance;
+mod frozen_formats;
 #[path = "../../http/common/kept_request.rs"]
 mod kept_request;
 mod large_answers;
@@ -24,6 +25,8 @@ mod waiting;
 mod walk;
 #[path = "../../http/common/windows.rs"]
 mod windows;
+#[path = "../../http/common/written_formats.rs"]
+mod written_formats;
 
 use std::sync::Arc;
 
@@ -56,6 +59,7 @@ macro_rules! what_holds_everywhere {
     ($database:ty) => {
         crate::on_one_server!($database:
             conformance::{the_rules_of_every_store, a_random_walk_agrees_with_the_rules},
+            frozen_formats::{the_fixtures_of_a_new_version, rows_of_each_version_are_read},
             layers::{windows_hold, the_request_is_kept},
             migrations::{
                 the_files_of_the_package, a_start_beside_a_long_transaction, a_table_that_lacks_something,

@@ -1,6 +1,6 @@
 //! Numbers of 32 bits that stay the same for the life of a record, while its block may change.
 //!
-//! Index, queues, waiters and cursors refer to a slot. A slot that becomes free is used again, so whoever keeps its
+//! Index, queues, waiters and cursors refer to a slot. A slot that becomes free is used again, so anyone who keeps its
 //! number beyond the life of the record keeps its ticket too, which is another one after each
 //! [`new_ticket`](Slots::new_ticket).
 
