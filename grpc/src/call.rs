@@ -10,7 +10,10 @@ use std::{
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::{method::Settings, request::Encoding};
+use crate::{
+    method::{Settings, is_grpc},
+    request::Encoding,
+};
 
 /// The coding of the messages of a request.
 pub(crate) const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
@@ -34,8 +37,8 @@ pub(crate) struct Call {
     pub(crate) encoding: Encoding,
     /// The method is known to answer with a stream.
     pub(crate) answers_stream: bool,
-    /// The method is known to be sent a stream.
-    pub(crate) sends_stream: bool,
+    /// Why the call is refused before anything of it is read.
+    pub(crate) refused: Option<Trouble>,
     /// The fields that were taken out of the head.
     taken: Vec<(HeaderName, HeaderValue)>,
     body: AtomicU8,
@@ -55,6 +58,8 @@ pub(crate) enum Trouble {
     Malformed,
     /// It ends within a message.
     Torn,
+    /// It is one of gRPC-Web, whose messages have another form.
+    Web,
 }
 
 impl Call {
@@ -64,11 +69,16 @@ impl Call {
     /// the first try did.
     pub(crate) fn new(settings: Arc<Settings>, path: &str, headers: &mut HeaderMap) -> Self {
         let encoding = Encoding::of(headers.get(GRPC_ENCODING));
-        let (answers_stream, sends_stream) = (settings.answers_stream(path), settings.refuses_stream(path));
+        let answers_stream = settings.answers_stream(path);
+        let refused = if is_grpc(headers) {
+            settings.refuses_stream(path).then_some(Trouble::Stream)
+        } else {
+            Some(Trouble::Web)
+        };
         let taken = [GRPC_ENCODING, GRPC_ACCEPT_ENCODING].into_iter();
         let taken = taken.filter_map(|name| headers.remove(&name).map(|value| (name, value))).collect();
         let (body, trouble) = (AtomicU8::new(UNREAD), OnceLock::new());
-        Self { settings, encoding, answers_stream, sends_stream, taken, body, trouble }
+        Self { settings, encoding, answers_stream, refused, taken, body, trouble }
     }
 
     /// Notes that the body is read.
@@ -107,6 +117,7 @@ impl fmt::Display for Trouble {
             Self::UnknownEncoding => "the compression of the message is not known",
             Self::Malformed => "the message cannot be decompressed",
             Self::Torn => "the request ends within a message",
+            Self::Web => "the request is one of gRPC-Web",
         })
     }
 }

@@ -75,6 +75,12 @@ impl Refused {
                 "encoding-unknown",
                 "The message is compressed in a way that is not known here. It was not run.",
             ),
+            Trouble::Web => (
+                Code::Unimplemented,
+                "grpc-web",
+                "The call is one of gRPC-Web and has an idempotency key. The server has to translate it before it can be \
+                 protected. It was not run.",
+            ),
             Trouble::Malformed | Trouble::Torn => {
                 (Code::InvalidArgument, "body-invalid", "The message cannot be decompressed. It was not run.")
             }
@@ -152,5 +158,18 @@ fn code_of(refusal: &Refusal) -> Code {
         Refusal::ExtensionMissing { .. } | Refusal::HandlerFailed => Code::Internal,
         _ if refusal.is_retryable() => Code::Unavailable,
         _ => Code::FailedPrecondition,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_guide_has_every_refusal() {
+        let guide = include_str!("../../docs/grpc.md");
+        let refusals = include_str!("../../docs/refusals.md").lines().filter_map(|line| line.strip_prefix("## "));
+        // A token is in a header or a form of HTTP.
+        for name in refusals.filter(|name| !name.starts_with("token-")) {
+            assert!(guide.contains(&format!("`{name}`")), "docs/grpc.md does not have {name}");
+        }
     }
 }

@@ -159,7 +159,13 @@ impl GrpcLayer {
     ///
     /// A client sends the end with its message, so this is for ends that are lost on the way, and for clients that send
     /// a stream. After it the call is refused (`UNIMPLEMENTED`, `client-stream`), and nothing is claimed.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `timeout` is zero: no request ends with its message to the moment.
+    #[track_caller]
     pub fn end_timeout(self, timeout: Duration) -> Self {
+        assert!(!timeout.is_zero(), "a timeout of zero for the end of a request");
         self.with(|settings| settings.end_timeout = timeout)
     }
 

@@ -75,7 +75,7 @@ impl Settings {
     pub(crate) fn treatment(&self, parts: &Parts) -> Treatment {
         let path = parts.uri.path();
         let covered = |names: &[MethodName]| names.iter().any(|name| name.covers(path));
-        let alone = !is_grpc(&parts.headers)
+        let alone = !(is_grpc(&parts.headers) || is_grpc_web(&parts.headers))
             || covered(&self.skipped)
             || self.only.as_deref().is_some_and(|only| !covered(only))
             || self.has_stream(ClientStreams::Pass, path);
@@ -100,9 +100,18 @@ impl Settings {
 
 /// Returns whether these are the fields of a message of gRPC, and not of gRPC-Web, whose framing is another.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
-    const GRPC: &[u8] = b"application/grpc";
+    is_of(headers, b"application/grpc")
+}
+
+/// Returns whether these are the fields of a message of gRPC-Web, as bytes or as text.
+fn is_grpc_web(headers: &HeaderMap) -> bool {
+    is_of(headers, b"application/grpc-web") || is_of(headers, b"application/grpc-web-text")
+}
+
+/// Returns whether the content is of this type, with or without a suffix.
+fn is_of(headers: &HeaderMap, media_type: &[u8]) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    content_type.strip_prefix(GRPC).is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+    content_type.strip_prefix(media_type).is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
 #[cfg(test)]
@@ -119,10 +128,11 @@ mod tests {
     #[test]
     fn what_is_no_grpc_is_left_alone() {
         let settings = Settings::default();
-        for protected in ["application/grpc", "application/grpc+proto", "application/grpc;a=b"] {
+        let web = ["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text+proto"];
+        for protected in web.into_iter().chain(["application/grpc", "application/grpc+proto", "application/grpc;a=b"]) {
             assert_eq!(treatment(&settings, "/a.B/C", protected), Treatment::Protected, "{protected}");
         }
-        for other in ["", "application/json", "application/grpc-web", "application/grpc-web+proto"] {
+        for other in ["", "application/json", "application/grpcs"] {
             assert_eq!(treatment(&settings, "/a.B/C", other), Treatment::Alone, "{other}");
         }
     }

@@ -106,8 +106,8 @@ impl Message {
         if self.has_failed {
             return Poll::Ready(None);
         }
-        if self.call.sends_stream {
-            return Poll::Ready(Some(Err(self.fail(Trouble::Stream))));
+        if let Some(trouble) = self.call.refused {
+            return Poll::Ready(Some(Err(self.fail(trouble))));
         }
         loop {
             let frame = match body.as_mut().poll_frame(cx) {
@@ -160,7 +160,7 @@ where
         match &self.message {
             Some(message) if !message.call.passes() => {
                 message.has_failed
-                    || (self.body.is_end_stream() && !message.scan.is_torn() && !message.call.sends_stream)
+                    || (self.body.is_end_stream() && !message.scan.is_torn() && message.call.refused.is_none())
             }
             _ => self.body.is_end_stream(),
         }

@@ -1,9 +1,11 @@
 //! Keys and contents in messages, and messages that are not as they should be.
 
+use bytes::Bytes;
 use prost::Message;
 use tonic::{Code, Request, Status, codec::CompressionEncoding};
 use tonic_prost::ProstCodec;
 use tonic_types::StatusExt;
+use tower::ServiceExt;
 use tower_idempotency::MemoryStore;
 use tower_idempotency_grpc::{GrpcLayer, fingerprint, key, scope};
 
@@ -122,4 +124,51 @@ async fn messages_that_are_not_as_they_should_be() {
     // A message that is not compressed, of a request that could have some.
     let raw = send(&service, "a", &[("grpc-encoding", "zstd")], whole).await;
     assert_eq!(raw.trailers.unwrap()["grpc-status"], "0");
+}
+
+/// A layer that translates gRPC-Web belongs outside.
+#[tokio::test(start_paused = true)]
+async fn a_call_of_grpc_web_is_not_run_unprotected() {
+    let bank = Bank::paying();
+    let ask = async |layer: GrpcLayer, key: &'static str| {
+        let request = http::Request::post(PAY).header("content-type", "application/grpc-web+proto");
+        let request = if key.is_empty() { request } else { request.header("idempotency-key", key) };
+        let body = tonic::body::Body::new(http_body_util::Full::new(Bytes::from(framed(0, &encoded()))));
+        let answer = serve(&layer, &bank).oneshot(request.body(body).unwrap()).await.unwrap();
+        Status::from_header_map(answer.headers()).and_then(|status| status.get_details_error_info())
+    };
+    assert_eq!(ask(layer(), "a").await.unwrap().reason, "grpc-web");
+    assert_eq!(ask(layer(), "").await.unwrap().reason, "key-missing");
+    assert_eq!(bank.runs(), 0);
+    assert!(ask(layer().key_optional(), "").await.is_none());
+    assert_eq!(bank.runs(), 1);
+}
+
+/// Whatever a client sends, it receives a status, and what is not one message does not run.
+#[tokio::test(start_paused = true)]
+async fn any_bytes_have_an_answer() {
+    let bank = Bank::paying();
+    let service = serve(&layer().request_limit(500), &bank);
+    let mut seed = 7_u64;
+    let mut draw = move |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for number in 0..3000 {
+        let mut body = if draw(2) == 0 { framed(0, &encoded()) } else { Vec::new() };
+        for _ in 0..draw(4) {
+            match draw(3) {
+                0 => body.push(u8::try_from(draw(3)).unwrap()),
+                1 => body.extend([0; 3]),
+                _ => body.truncate(usize::try_from(draw(64)).unwrap()),
+            }
+        }
+        let encoding = ["gzip", "deflate", "zstd", "identity"][usize::try_from(draw(4)).unwrap()];
+        let runs = bank.runs();
+        let raw = send(&service, &format!("key-{number}"), &[("grpc-encoding", encoding)], body).await;
+        let fields = raw.trailers.as_ref().unwrap_or(&raw.headers);
+        let code = Status::from_header_map(fields).expect("a status").code();
+        assert_eq!(raw.status, 200);
+        assert!(bank.runs() > runs || code != Code::Ok);
+    }
 }

@@ -11,7 +11,7 @@ use tokio_stream::{StreamExt, wrappers::TcpListenerStream};
 use tonic::{
     Code, Request, Response, Status,
     client::Grpc,
-    service::LayerExt,
+    service::{InterceptorLayer, LayerExt},
     transport::{Channel, Server},
 };
 use tonic_prost::ProstCodec;
@@ -115,4 +115,34 @@ async fn a_streaming_answer_streams() {
         assert_eq!(receipts.collect::<Vec<_>>().await.len(), 1000);
         assert_eq!(watch().await.unwrap_err().code(), Code::AlreadyExists);
     }
+}
+
+/// Whom an interceptor has found.
+#[derive(Clone)]
+struct User(String);
+
+/// The authentication is outside the layer.
+#[tokio::test]
+async fn a_user_from_an_interceptor_is_the_scope() {
+    let authenticate = InterceptorLayer::new(|mut request: Request<()>| {
+        let user = request.metadata().get("x-user").ok_or(Status::unauthenticated("who is it?"))?;
+        let user = User(user.to_str().unwrap_or_default().to_owned());
+        request.extensions_mut().insert(user);
+        Ok(request)
+    });
+    let bank = Bank::paying();
+    let layer =
+        GrpcLayer::new(MemoryStore::new()).scope(tower_idempotency::scope::extension(|user: &User| user.0.clone()));
+    let (incoming, channel) = listen().await;
+    let server = Server::builder().layer(authenticate).layer(layer).add_service(bank.clone());
+    tokio::spawn(server.serve_with_incoming(incoming));
+    let by = |user: &'static str| {
+        let mut request = order("a", 7);
+        request.metadata_mut().insert("x-user", user.parse().unwrap());
+        request
+    };
+    assert_eq!(seen(&pay(&channel, by("ann")).await.unwrap()), (1, false));
+    assert_eq!(seen(&pay(&channel, by("bob")).await.unwrap()), (2, false));
+    assert_eq!(seen(&pay(&channel, by("ann")).await.unwrap()), (1, true));
+    assert_eq!(pay(&channel, order("a", 7)).await.unwrap_err().code(), Code::Unauthenticated);
 }

@@ -30,6 +30,8 @@ pub(crate) enum Learned {
         number: u64,
         attempt: u32,
         is_replay: bool,
+        /// How often the program has called: a retry policy calls more often by itself.
+        calls: u32,
     },
     /// It did not wait for the end.
     Left,
@@ -62,7 +64,7 @@ async fn by_tonic(port: u16, key: &str, until: Until) -> Learned {
         None => Learned::Left,
         Some(Ok(made)) => {
             let (receipt, is_replay) = (made.receipt, made.is_replay);
-            Learned::Made { number: receipt.number, attempt: receipt.attempt, is_replay }
+            Learned::Made { number: receipt.number, attempt: receipt.attempt, is_replay, calls: made.tries }
         }
         // A deadline is a cancellation to tonic's client.
         Some(Err(status)) if matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled) => Learned::Left,
@@ -82,10 +84,11 @@ async fn by_grpcio(port: u16, key: &str, until: Until) -> Learned {
     let output = command.stderr(Stdio::inherit()).output().await.unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     match text.split_whitespace().collect::<Vec<_>>()[..] {
-        ["OK", number, attempt, replay, _] => Learned::Made {
+        ["OK", number, attempt, replay, calls] => Learned::Made {
             number: number.parse().unwrap(),
             attempt: attempt.parse().unwrap(),
             is_replay: replay == "replay",
+            calls: calls.parse().unwrap(),
         },
         ["CANCELLED" | "DEADLINE_EXCEEDED"] => Learned::Left,
         _ => Learned::Failed(text),

@@ -38,7 +38,13 @@ impl Scene {
 
     async fn lost_answer(&self) {
         self.stand.proxy.lose_the_next_answer();
-        self.expect("lost", 1, true, 1).await;
+        let learned = self.create("lost", Until::Answered).await;
+        let Learned::Made { calls, .. } = learned else { panic!("{learned:?}") };
+        match self.client {
+            Client::Grpcio => assert_eq!(calls, 1, "the retry policy has sent it again"),
+            Client::Tonic => assert!(calls > 1),
+        }
+        self.assert("lost", learned, 1, true, 1).await;
     }
 
     async fn double_call(&self) {
