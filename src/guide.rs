@@ -24,6 +24,12 @@ pub mod shutdown {}
 #[cfg(feature = "presets")]
 #[cfg_attr(docsrs, doc(cfg(feature = "presets")))]
 #[doc = include_str!("../docs/callbacks.md")]
+#[doc = ""]
+#[cfg_attr(feature = "_sql", doc = "[message_log]: crate::guide::message_log")]
+#[cfg_attr(
+    not(feature = "_sql"),
+    doc = "[message_log]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/message_log/index.html"
+)]
 pub mod callbacks {}
 
 /// For clients.

@@ -237,6 +237,29 @@ async fn before_sealing_begins_each_process_can_open() {
     }
 }
 
+/// How long an answer may be that this store takes.
+async fn longest(store: &impl StoreAdmin) -> usize {
+    let (mut accepted, mut refused) = (0, 100_000);
+    while refused - accepted > 1 {
+        let length = usize::midpoint(accepted, refused);
+        let (key, first) = (key(&length.to_string()), claim());
+        store.claim(&key, &first).await.unwrap();
+        let settlement = Settlement::new(first.claimant, Some(vec![7; length].into()), MINUTE);
+        let fits = store.settle(&key, &settlement).await.is_ok();
+        *if fits { &mut accepted } else { &mut refused } = length;
+        store.forget(&key).await.unwrap();
+    }
+    accepted
+}
+
+#[tokio::test]
+async fn limits_of_the_inner_store_count_the_seal() {
+    let small = || MemoryStore::builder().max_bytes(50_000).build();
+    let (plain, sealed) = (longest(&small()).await, longest(&SealedStore::new(small(), keys(1))).await);
+    assert!((1_000..50_000).contains(&plain), "{plain}");
+    assert!((49..49 + 64).contains(&(plain - sealed)), "{plain} bytes, and sealed {sealed}");
+}
+
 /// The client of a run that was overtaken receives what the record says.
 #[tokio::test(start_paused = true)]
 async fn a_record_that_refuses_an_end_is_opened() {

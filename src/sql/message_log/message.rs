@@ -8,6 +8,9 @@ use crate::value::{hex, random_bytes};
 /// The most bytes of a route and of a method that are kept: what a column of each database holds.
 const MOST_OF_ROUTE: usize = 255;
 const MOST_OF_METHOD: usize = 32;
+/// The most bytes of a path, and of all headers together, so that the whole row is bounded whatever the server accepts.
+const MOST_OF_PATH: usize = 8 * 1024;
+const MOST_OF_HEADERS: usize = 64 * 1024;
 
 /// A message that came in, as it is written to a [`MessageLog`](super::MessageLog).
 ///
@@ -31,14 +34,15 @@ pub struct IncomingMessage {
     pub key_digest: Option<[u8; 32]>,
     /// The method; empty if the message is no request. The first 32 bytes are kept.
     pub method: String,
-    /// The path and the query; empty if the message is no request.
+    /// The path and the query; empty if the message is no request. The first 8 KiB are kept.
     pub path: String,
-    /// The names and values of the headers that are kept, in their order. A name has no colon in it and no line break,
-    /// and a value has no line break.
+    /// The names and values of the headers that are kept, in their order, up to 64 KiB. A name has no colon in it and no
+    /// line break, and a value has no line break.
     pub headers: Vec<(String, Bytes)>,
     /// The body, or its beginning.
     pub body: Bytes,
-    /// Whether the body was longer than what is kept of it, or did not arrive whole.
+    /// Whether the body, the path or the headers were longer than what is kept of them, or the body did not arrive
+    /// whole.
     pub is_cut: bool,
 }
 
@@ -78,24 +82,53 @@ impl IncomingMessage {
         self
     }
 
-    /// Leaves out what a message may not have more of.
-    pub(super) fn body_within(&self, limit: usize) -> (&[u8], bool) {
-        match self.body.get(..limit) {
-            Some(beginning) if beginning.len() < self.body.len() => (beginning, true),
-            _ => (&self.body, self.is_cut),
-        }
+    /// Returns what is kept of the body.
+    pub(super) fn body_column(&self, limit: usize) -> &[u8] {
+        &self.body[..limit.min(self.body.len())]
     }
 
     pub(super) fn method_column(&self) -> &str {
         beginning(&self.method, MOST_OF_METHOD)
     }
 
-    /// Returns the headers as text, one a line. Each byte of a value is one character, so that any value is text.
+    pub(super) fn path_column(&self) -> &str {
+        beginning(&self.path, MOST_OF_PATH)
+    }
+
+    /// Returns the headers as text, one a line, as far as they are kept. Each byte of a value is one character, so that
+    /// any value is text.
     pub(super) fn header_lines(&self) -> String {
-        let line = |(name, value): &(String, Bytes)| {
-            name.chars().chain([':', ' ']).chain(value.iter().copied().map(char::from)).collect::<String>()
+        let mut lines = String::new();
+        for (name, value) in &self.headers[..self.kept_headers()] {
+            if !lines.is_empty() {
+                lines.push('\n');
+            }
+            lines.push_str(name);
+            lines.push_str(": ");
+            lines.extend(value.iter().copied().map(char::from));
+        }
+        lines
+    }
+
+    /// Returns how many of the headers are kept.
+    fn kept_headers(&self) -> usize {
+        let mut left = MOST_OF_HEADERS;
+        let is_over = |(name, value): &(String, Bytes)| match left.checked_sub(name.len() + value.len()) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
         };
-        self.headers.iter().map(line).collect::<Vec<_>>().join("\n")
+        self.headers.iter().position(is_over).unwrap_or(self.headers.len())
+    }
+
+    /// Returns whether something is left out of the message.
+    pub(super) fn is_cut_at(&self, body_limit: usize) -> bool {
+        self.is_cut
+            || self.body.len() > body_limit
+            || self.path.len() > MOST_OF_PATH
+            || self.kept_headers() < self.headers.len()
     }
 }
 
@@ -151,9 +184,21 @@ mod tests {
     #[test]
     fn a_body_is_cut_at_the_limit() {
         let message = IncomingMessage::new("r", "abc");
-        assert_eq!(message.body_within(3), (&b"abc"[..], false));
-        assert_eq!(message.body_within(2), (&b"ab"[..], true));
-        assert_eq!(IncomingMessage { is_cut: true, ..message }.body_within(9), (&b"abc"[..], true));
+        assert_eq!((message.body_column(3), message.is_cut_at(3)), (&b"abc"[..], false));
+        assert_eq!((message.body_column(2), message.is_cut_at(2)), (&b"ab"[..], true));
+        assert!(IncomingMessage { is_cut: true, ..message }.is_cut_at(9));
+    }
+
+    #[test]
+    fn a_head_is_bounded_whatever_a_server_accepts() {
+        let long = "x".repeat(40_000);
+        let message = IncomingMessage::new("r", "").header("a", "1").header("b", long.clone());
+        assert!(!message.is_cut_at(9));
+        let message = message.header("c", long.clone()).header("d", "1");
+        assert!(message.is_cut_at(9));
+        assert_eq!(headers_of(&message.header_lines()), message.headers[..2]);
+        let message = IncomingMessage::new("r", "").request("GET", long);
+        assert_eq!((message.path_column().len(), message.is_cut_at(9)), (8 * 1024, true));
     }
 
     #[test]

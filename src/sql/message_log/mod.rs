@@ -8,13 +8,15 @@
 //
 // - `message`: what is written. `logged`: what is read, and which of them. `statements`: the texts, from the `.sql` files
 //   of each database.
-// - `table`: the log and its settings. `verbs`: writing, reading, removing. `sink`: the log as the layer has it.
+// - `table`: the log and its settings. `verbs`: writing and reading. `purge`: removing what is old. `sink`: the log as the
+//   layer has it.
 //
 // Each statement is committed by itself, on a connection that no handler has. A message is written by its random id, so
 // a statement that is sent twice writes once.
 
 mod logged;
 mod message;
+mod purge;
 mod sink;
 mod statements;
 mod table;

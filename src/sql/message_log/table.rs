@@ -17,6 +17,8 @@ use super::statements::MessageLogStatements;
 const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The default of `body_limit`, in bytes.
 const BODY_LIMIT: usize = 64 * 1024;
+/// The default of `purge_every`.
+const PURGE_EVERY: Duration = Duration::from_secs(60);
 
 /// A table of the messages that came in, whatever became of them.
 ///
@@ -76,8 +78,8 @@ pub struct MessageLog<D: Database> {
     pub(super) statements: Arc<MessageLogStatements>,
     pub(super) retention: Duration,
     pub(super) body_limit: usize,
-    /// Whether old messages are removed in the background.
-    pub(super) purges: bool,
+    /// How often old messages are removed in the background, if at all.
+    pub(super) purge_every: Option<Duration>,
     /// Whether that has begun. It ends with the last clone.
     pub(super) purging: Arc<AtomicBool>,
 }
@@ -125,11 +127,20 @@ impl<D: SqlDatabase> MessageLog<D> {
         Self { body_limit: bytes, ..self }
     }
 
+    /// Sets how often old messages are removed in the background, a thousand at a time. Default: 60 seconds.
+    ///
+    /// The task is spawned when the first message is written, and ends with the last clone of the log. A random part of
+    /// up to a half is added to each pause.
+    #[must_use]
+    pub fn purge_every(self, pause: Duration) -> Self {
+        Self { purge_every: Some(pause.max(Duration::from_millis(100))), purging: Arc::default(), ..self }
+    }
+
     /// Switches the removal of old messages in the background off: the application calls [`purge`](Self::purge) by
     /// itself.
     #[must_use]
     pub fn without_purge(self) -> Self {
-        Self { purges: false, ..self }
+        Self { purge_every: None, ..self }
     }
 
     /// Returns the statements that create the table and its indexes if they do not exist, for applications that manage
@@ -160,7 +171,7 @@ impl<D: SqlDatabase> SqlStore<D> {
             table,
             retention: RETENTION,
             body_limit: BODY_LIMIT,
-            purges: true,
+            purge_every: Some(PURGE_EVERY),
             purging: Arc::default(),
         }
     }

@@ -1,24 +1,9 @@
-use std::{
-    iter::repeat,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
-
-use tokio::time::sleep;
-
 use crate::{
     sql::{
         driver::{SqlDatabase, Value},
-        statement::BATCH,
-        store::{
-            retry::unreadable,
-            values::{bytes, time},
-        },
+        store::{retry::unreadable, values::bytes},
     },
-    value::{StoreError, jitter},
+    value::StoreError,
 };
 
 use super::{
@@ -30,11 +15,6 @@ use super::{
 /// The most messages of one page, whatever the requested limit is.
 const LONGEST_PAGE: usize = 1000;
 
-/// How often old messages are removed, how many at once, and the pause between two rounds if there are more.
-const EVERY: Duration = Duration::from_secs(60);
-const AT_ONCE: usize = 1000;
-const BREATH: Duration = Duration::from_millis(100);
-
 impl<D: SqlDatabase> MessageLog<D> {
     /// Writes a message, which is committed when the call returns. A message whose id is there already changes nothing.
     ///
@@ -45,7 +25,7 @@ impl<D: SqlDatabase> MessageLog<D> {
     /// Returns an error if the database returns one or cannot be reached.
     pub async fn write(&self, message: &IncomingMessage) -> Result<(), StoreError> {
         self.begin_purging();
-        let (body, is_cut) = message.body_within(self.body_limit);
+        let is_cut = message.is_cut_at(self.body_limit);
         let headers = message.header_lines();
         let text = |text| Value::Text(Some(text));
         let values = [
@@ -53,9 +33,9 @@ impl<D: SqlDatabase> MessageLog<D> {
             text(route_column(&message.route)),
             Value::Bytes(message.key_digest.as_ref().map(|digest| &digest[..])),
             text(message.method_column()),
-            text(&message.path),
+            text(message.path_column()),
             text(&headers),
-            bytes(body),
+            bytes(message.body_column(self.body_limit)),
             Value::Flag(is_cut),
         ];
         self.store.change(&self.statements.write, &values).await.map(drop)
@@ -105,60 +85,5 @@ impl<D: SqlDatabase> MessageLog<D> {
             None => self.store.rows(&self.statements.list, &[&range[..], &[limit]].concat()).await?,
         };
         rows.iter().map(LoggedMessage::read::<D>).collect::<Result<_, _>>().map_err(unreadable::<D>)
-    }
-
-    /// Removes messages that are older than the [retention](Self::retention), at most `limit`, in small batches.
-    /// Returns how many.
-    ///
-    /// A log that is written to does so by itself, once a minute in each process.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the database returns one or cannot be reached. What was removed before stays removed.
-    pub async fn purge(&self, limit: usize) -> Result<u64, StoreError> {
-        let mut removed = 0;
-        while removed < limit {
-            let wanted = BATCH.min(limit - removed);
-            let number = Value::Int(i64::try_from(wanted).unwrap_or(1));
-            let rows = self.store.rows(&self.statements.old, &[time(self.retention), number]).await?;
-            let seqs: Result<Vec<_>, _> = rows.iter().map(|row| D::int(row, 0)).collect();
-            let mut seqs: Vec<_> = seqs.map_err(unreadable::<D>)?.into_iter().flatten().collect();
-            // Two concurrent purges lock in the same order.
-            seqs.sort_unstable();
-            let Some(last) = seqs.last() else { break };
-            let values: Vec<_> = seqs.iter().chain(repeat(last)).take(BATCH).map(|&seq| Value::Int(seq)).collect();
-            let gone = self.store.change(&self.statements.remove, &values).await?;
-            removed = removed.saturating_add(usize::try_from(gone).unwrap_or(usize::MAX));
-            if seqs.len() < wanted || gone == 0 {
-                break;
-            }
-        }
-        Ok(removed as u64)
-    }
-
-    /// Begins to remove old messages in the background, unless that has begun already or is switched off.
-    fn begin_purging(&self) {
-        if self.purges && !self.purging.load(Relaxed) && !self.purging.swap(true, Relaxed) {
-            let alive = Arc::downgrade(&self.purging);
-            // The task has a place of its own, so that it does not keep itself alive.
-            let log = Self { purging: Arc::default(), purges: false, ..self.clone() };
-            tokio::spawn(keep_purging(log, alive));
-        }
-    }
-}
-
-/// Ends when the log is dropped or its pool is closed. An error ends a round.
-async fn keep_purging<D: SqlDatabase>(log: MessageLog<D>, alive: Weak<AtomicBool>) {
-    loop {
-        sleep(EVERY / 2 + jitter(EVERY)).await;
-        while alive.strong_count() > 0 && !log.store.pool().is_closed() {
-            if log.purge(AT_ONCE).await.unwrap_or(0) < AT_ONCE as u64 {
-                break;
-            }
-            sleep(BREATH).await;
-        }
-        if alive.strong_count() == 0 || log.store.pool().is_closed() {
-            return;
-        }
     }
 }

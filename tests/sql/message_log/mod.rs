@@ -17,7 +17,8 @@ macro_rules! what_holds_everywhere {
         crate::on_one_server!($database:
             table::{
                 what_is_written_is_read, an_id_is_taken_once, an_answer_is_noted_once, found_by_key_route_and_time,
-                page_by_page, what_is_old_is_removed, in_a_table_of_another_name,
+                page_by_page, what_is_old_is_removed, what_is_old_goes_by_itself,
+                in_a_table_of_another_name,
             },
             requests::{
                 every_try_is_on_record, what_is_written_of_a_request, headers_and_queries_as_one_chooses,

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use tokio::time::{sleep, timeout};
 use tower_idempotency::{
     sql::message_log::{IncomingMessage, LoggedMessage, MessageFilter},
     store::StoreErrorKind,
@@ -125,6 +126,24 @@ pub(crate) async fn what_is_old_is_removed<D: TestDatabase>() {
     assert_eq!(log.purge(60).await.unwrap(), 60);
     assert_eq!(log.purge(1000).await.unwrap(), 60);
     assert_eq!(service.messages().await.len(), 10);
+}
+
+/// It begins with the first message that is written.
+pub(crate) async fn what_is_old_goes_by_itself<D: TestDatabase>() {
+    let service = Service::<D>::start().await;
+    for n in 0..110 {
+        service.log.write(&IncomingMessage::new("pay", n.to_string())).await.unwrap();
+    }
+    service.run("UPDATE idempotency_message_log SET arrived_ms = arrived_ms - 3600001").await;
+    let log = service.log.clone().retention(Duration::from_secs(3600)).purge_every(Duration::from_millis(100));
+    log.write(&IncomingMessage::new("pay", "new")).await.unwrap();
+    let gone = async {
+        while service.messages().await.len() > 1 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), gone).await.expect("nothing is removed");
+    assert_eq!(texts(&service.messages().await), ["new"]);
 }
 
 pub(crate) async fn in_a_table_of_another_name<D: TestDatabase>() {
