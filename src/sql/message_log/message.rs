@@ -32,9 +32,9 @@ pub struct IncomingMessage {
     pub route: String,
     /// The SHA-256 of the idempotency key, if the message has one.
     pub key_digest: Option<[u8; 32]>,
-    /// The method; empty if the message is no request. The first 32 bytes are kept.
+    /// The method; empty if it is not a request. The first 32 bytes are kept.
     pub method: String,
-    /// The path and the query; empty if the message is no request. The first 8 KiB are kept.
+    /// The path and the query; empty if it is not a request. The first 8 KiB are kept.
     pub path: String,
     /// The names and values of the headers that are kept, in their order, up to 64 KiB. A name has no colon in it and no
     /// line break, and a value has no line break.

@@ -15,7 +15,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_idempotency::{
     IdempotencyLayer, Keep, MemoryStore, fingerprint,
     service::RequestBody,
-    store::{Claim, Claimed, RecordKey, Settlement, Store, StoreAdmin},
+    store::{Claim, Claimed, RecordKey, SealedStore, SealingKeys, Settlement, Store, StoreAdmin},
 };
 
 use crate::{
@@ -61,7 +61,7 @@ impl Answer {
 }
 
 /// Sends the same request once more; the handler answers with `answer`, if it runs.
-async fn ask(store: &MemoryStore, answer: Option<Answer>) -> Answer {
+async fn ask(store: &(impl Store + Clone), answer: Option<Answer>) -> Answer {
     let handler = service_fn(move |_: axum::http::Request<RequestBody<Body>>| {
         let response = answer.clone().expect("a run").response();
         async move { Ok::<_, Infallible>(response) }
@@ -77,19 +77,30 @@ fn key() -> RecordKey {
 
 /// Returns what a duplicate receives if the store has `payload`.
 fn replay_of(payload: Vec<u8>) -> Answer {
-    block_on(async {
-        let store = MemoryStore::new();
-        let claim = Claim::new(HOUR, HOUR);
-        assert!(matches!(store.claim(&key(), &claim).await, Ok(Claimed::Granted(_))));
-        store.settle(&key(), &Settlement::new(claim.claimant, Some(payload.into()), HOUR)).await.unwrap();
-        ask(&store, None).await
-    })
+    block_on(async { ask(&store_of(payload).await, None).await })
+}
+
+/// Returns a store that has `payload`.
+async fn store_of(payload: Vec<u8>) -> MemoryStore {
+    let store = MemoryStore::new();
+    let claim = Claim::new(HOUR, HOUR);
+    assert!(matches!(store.claim(&key(), &claim).await, Ok(Claimed::Granted(_))));
+    store.settle(&key(), &Settlement::new(claim.claimant, Some(payload.into()), HOUR)).await.unwrap();
+    store
+}
+
+fn sealed(store: MemoryStore) -> SealedStore<MemoryStore> {
+    SealedStore::new(store, SealingKeys::new([1; 32]).unwrap())
+}
+
+fn is_unreadable(answer: &Answer) -> bool {
+    answer.status == 409 && String::from_utf8_lossy(&answer.data).contains("#answer-unreadable\"")
 }
 
 /// Not retained, or an answer that a server can send.
 fn is_sane(answer: &Answer) -> bool {
     if answer.status == 409 && answer.fields.get(header::CACHE_CONTROL).is_some_and(|value| value == "no-store") {
-        return String::from_utf8_lossy(&answer.data).contains("#response-not-retained\"");
+        return is_unreadable(answer) || String::from_utf8_lossy(&answer.data).contains("#response-not-retained\"");
     }
     let of_the_message =
         [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::CONTENT_LENGTH];
@@ -170,6 +181,35 @@ proptest! {
         }
         let answer = replay_of(changed);
         prop_assert!(is_sane(&answer), "{answer:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn nothing_opens_that_was_not_sealed(mut payload in vec(any::<u8>(), 0..200), known in any::<bool>()) {
+        if known {
+            payload.splice(0..0, *b"\x82TIS\x01");
+        }
+        let answer = block_on(async { ask(&sealed(store_of(payload).await), None).await });
+        prop_assert!(is_unreadable(&answer), "{answer:?}");
+    }
+
+    #[test]
+    fn what_was_sealed_opens_unless_it_has_changed(answer in answer(), at in any::<Index>(), byte in any::<u8>()) {
+        let (kept, replay) = block_on(async {
+            let inner = MemoryStore::new();
+            let first = ask(&sealed(inner.clone()), Some(answer)).await;
+            let replay = ask(&sealed(inner.clone()), None).await;
+            assert_eq!((replay.status, &replay.data, &replay.trailers), (first.status, &first.data, &first.trailers));
+            (inner.inspect(&key()).await.unwrap().unwrap().payload.unwrap().to_vec(), replay)
+        });
+        let mut changed = kept.clone();
+        changed[at.index(kept.len())] = byte;
+        let again = block_on(async { ask(&sealed(store_of(changed.clone()).await), None).await });
+        prop_assert_eq!(is_unreadable(&again), changed != kept, "{:?}", again);
+        prop_assert!(changed != kept || again.seen() == replay.seen());
     }
 }
 

@@ -82,7 +82,7 @@ impl<D: TestDatabase> Service<D> {
     }
 }
 
-/// Pays in the transaction of the claim, and ends as it is told.
+/// Pays in the transaction of the claim, and ends as the request asks for.
 async fn pay<D: TestDatabase>(
     State(seen): State<Seen>,
     id: Option<Extension<MessageId>>,
