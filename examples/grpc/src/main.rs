@@ -9,7 +9,7 @@ use grpc_transfers::{
 };
 use tonic::transport::Channel;
 
-const USAGE: &str = "usage: grpc-transfers serve ADDRESS [STORE [LEDGER [LEASE_MS [WORK_MS]]]]
+const USAGE: &str = "usage: grpc-transfers serve ADDRESS [STORE [LEDGER [LEASE_MS [WORK_MS [at-most-once]]]]]
        grpc-transfers send URL KEY ACCOUNT AMOUNT
 
 STORE is `memory`, or the URL of a Redis or a PostgreSQL server. LEDGER is a file.";
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["serve", address, ref rest @ ..] if rest.len() <= 4 => {
+        ["serve", address, ref rest @ ..] if rest.len() <= 5 => {
             let argument = |at: usize, default: &'static str| rest.get(at).copied().unwrap_or(default);
             let options = Options {
                 address: address.parse()?,
@@ -27,6 +27,7 @@ async fn main() -> Result<(), Failure> {
                 ledger: argument(1, "transfers.txt").into(),
                 lease: Duration::from_millis(argument(2, "30000").parse()?),
                 work: Duration::from_millis(argument(3, "0").parse()?),
+                at_most_once: rest.get(4) == Some(&"at-most-once"),
             };
             let stop = async { drop(tokio::signal::ctrl_c().await) };
             serve(options, stop).await

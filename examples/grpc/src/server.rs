@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use sqlx::Postgres;
 use tokio::time::sleep;
 use tonic::{Request, Response, Status, transport::Server};
-use tower_idempotency::{BackgroundTasks, MemoryStore, Operation, PostgresStore, RedisStore};
+use tower_idempotency::{BackgroundTasks, MemoryStore, Operation, Policy, PostgresStore, RedisStore};
 use tower_idempotency_grpc::GrpcLayer;
 
 use crate::{
@@ -28,6 +28,8 @@ pub struct Options {
     pub lease: Duration,
     /// How long a transfer takes before it is in the ledger, and again after that.
     pub work: Duration,
+    /// What nobody knows the end of does not run again.
+    pub at_most_once: bool,
 }
 
 /// The service.
@@ -92,7 +94,7 @@ async fn in_table(operation: &Operation, transfer: &Transfer) -> Result<u64, Sta
 ///
 /// Returns an error if the store cannot be opened or the address cannot be bound.
 pub async fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<(), Failure> {
-    let Options { address, store, ledger, lease, work } = options;
+    let Options { address, store, ledger, lease, work, at_most_once } = options;
     let mut table = false;
     let layer = match store.split(':').next() {
         Some("memory") => GrpcLayer::new(MemoryStore::new()),
@@ -107,7 +109,8 @@ pub async fn serve(options: Options, stop: impl Future<Output = ()>) -> Result<(
         _ => return Err(format!("{store}: neither `memory` nor the URL of a Redis or PostgreSQL server").into()),
     };
     let tasks = BackgroundTasks::new();
-    let layer = layer.only(["bank.v1.Transfers/Create"]).lease(lease).background_tasks(tasks.clone());
+    let policy = if at_most_once { Policy::at_most_once() } else { Policy::replay() };
+    let layer = layer.only(["bank.v1.Transfers/Create"]).policy(policy).lease(lease).background_tasks(tasks.clone());
     let ledger = if table { None } else { Some(FileLedger::open(&ledger)?) };
     let bank = TransfersServer::from_arc(Arc::new(Bank { ledger, work }));
     Server::builder().layer(layer).add_service(bank).serve_with_shutdown(address, stop).await?;

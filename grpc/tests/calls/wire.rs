@@ -18,7 +18,7 @@ use tonic_prost::ProstCodec;
 use tower_idempotency::MemoryStore;
 use tower_idempotency_grpc::GrpcLayer;
 
-use crate::bank::{Bank, Order, PAY, Receipt, WATCH, info, order, seen};
+use crate::bank::{Bank, Order, PAY, Receipt, UPLOAD, WATCH, info, order, seen};
 
 async fn pay(channel: &Channel, request: Request<Order>) -> Result<Response<Receipt>, Status> {
     let mut client = Grpc::new(channel.clone());
@@ -145,4 +145,21 @@ async fn a_user_from_an_interceptor_is_the_scope() {
     assert_eq!(seen(&pay(&channel, by("bob")).await.unwrap()), (2, false));
     assert_eq!(seen(&pay(&channel, by("ann")).await.unwrap()), (1, true));
     assert_eq!(pay(&channel, order("a", 7)).await.unwrap_err().code(), Code::Unauthenticated);
+}
+
+/// Its client receives the refusal while it is still sending.
+#[tokio::test]
+async fn a_stream_that_goes_on_is_refused() {
+    let layer = GrpcLayer::new(MemoryStore::new()).end_timeout(Duration::from_millis(200));
+    for channel in served(&layer, &Bank::paying()).await {
+        let mut client = Grpc::new(channel);
+        client.ready().await.unwrap();
+        let orders = tokio_stream::once(Order::default()).chain(tokio_stream::pending());
+        let mut request = Request::new(orders);
+        request.metadata_mut().insert("idempotency-key", "a".parse().unwrap());
+        let codec = ProstCodec::<Order, Receipt>::default();
+        let answer = client.client_streaming(request, PathAndQuery::from_static(UPLOAD), codec);
+        let status = timeout(Duration::from_secs(20), answer).await.unwrap().unwrap_err();
+        assert_eq!((status.code(), &*info(&status).reason), (Code::Unimplemented, "client-stream"));
+    }
 }

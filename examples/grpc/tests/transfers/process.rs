@@ -17,6 +17,14 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_grpc-transfers");
 /// Long enough for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How a server runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    pub(crate) lease: Duration,
+    pub(crate) work: Duration,
+    pub(crate) at_most_once: bool,
+}
+
 /// It ends when this is dropped, as by `kill -9`.
 pub(crate) struct Process {
     child: Child,
@@ -25,12 +33,13 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a server, and waits until it serves.
-    pub(crate) async fn start(port: u16, store: &str, ledger: &Path, lease: Duration, work: Duration) -> Self {
+    pub(crate) async fn start(port: u16, store: &str, ledger: &Path, options: Options) -> Self {
         let milliseconds = |time: Duration| time.as_millis().to_string();
         let mut child = Command::new(PROGRAM)
             .args(["serve", &format!("127.0.0.1:{port}"), store])
             .arg(ledger)
-            .args([milliseconds(lease), milliseconds(work)])
+            .args([milliseconds(options.lease), milliseconds(options.work)])
+            .args(options.at_most_once.then_some("at-most-once"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -46,19 +55,31 @@ impl Process {
         process
     }
 
+    /// Returns whether the server has said this of a key.
+    pub(crate) fn has_said(&self, key: &str, what: &str) -> bool {
+        self.said.lock().unwrap().iter().any(|line| line.starts_with(key) && line.contains(what))
+    }
+
     /// Waits until the server has said this of a key.
     pub(crate) async fn says(&self, key: &str, what: &str) {
         let began = Instant::now();
-        let has_said = || self.said.lock().unwrap().iter().any(|line| line.starts_with(key) && line.contains(what));
-        while !has_said() {
+        while !self.has_said(key, what) {
             assert!(began.elapsed() < PATIENCE, "{key}: it did not say `{what}`");
             sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// How often the service was called, as it says.
-    pub(crate) fn runs(&self) -> usize {
-        self.said.lock().unwrap().iter().filter(|line| line.ends_with("begins")).count()
+    /// How often the service was called, as it says; what it said at last may be on its way.
+    pub(crate) async fn runs(&self) -> usize {
+        let runs = || self.said.lock().unwrap().iter().filter(|line| line.ends_with("begins")).count();
+        let mut seen = runs();
+        loop {
+            sleep(Duration::from_millis(200)).await;
+            match runs() {
+                same if same == seen => return same,
+                more => seen = more,
+            }
+        }
     }
 
     pub(crate) fn kill(mut self) {

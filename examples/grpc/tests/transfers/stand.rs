@@ -1,10 +1,15 @@
 //! A server with its store, its ledger and the wire that leads to it.
 
-use std::{collections::BTreeMap, fs, net::TcpListener, time::Duration};
+use std::{collections::BTreeMap, fs, net::TcpListener};
 
 use sqlx::{Connection, PgConnection};
 
-use crate::{folder::Folder, process::Process, proxy::Proxy, redis, server};
+use crate::{
+    folder::Folder,
+    process::{Options, Process},
+    proxy::Proxy,
+    redis, server,
+};
 
 /// The place of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,24 +32,23 @@ pub(crate) struct Stand {
     port: u16,
     keeper: Keeper,
     folder: Folder,
-    lease: Duration,
-    work: Duration,
+    options: Options,
 }
 
 impl Stand {
-    pub(crate) async fn new(store: Store, lease: Duration, work: Duration) -> Self {
+    pub(crate) async fn new(store: Store, options: Options) -> Self {
         let keeper = match store {
             Store::Memory => Keeper::Nobody,
             Store::Redis => Keeper::Redis(redis::Server::start(&[])),
             Store::Postgres => Keeper::Postgres(server::Server::postgres()),
         };
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { store, proxy: Proxy::to(port).await, port, keeper, folder: Folder::new(), lease, work }
+        Self { store, proxy: Proxy::to(port).await, port, keeper, folder: Folder::new(), options }
     }
 
     /// Starts the server, on the same port as the one before.
     pub(crate) async fn start(&self) -> Process {
-        Process::start(self.port, &self.url(), &self.folder.path().join("ledger"), self.lease, self.work).await
+        Process::start(self.port, &self.url(), &self.folder.path().join("ledger"), self.options).await
     }
 
     fn url(&self) -> String {
