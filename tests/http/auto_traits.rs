@@ -83,3 +83,32 @@ fn layer_and_service_can_be_named() {
     let app = App { service: layer.layer(inner()), layer };
     let _ = (app.layer.clone(), app.service.clone().into_inner());
 }
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[test]
+fn the_message_log_can_be_sent_and_shared() {
+    use tower_idempotency::{
+        MessageLogLayer,
+        service::{BufferedBody, MessageId, MessageLogFuture, MessageLogService},
+        sql::message_log::{IncomingMessage, LoggedMessage, MessageFilter},
+    };
+
+    type Logged<B> = BoxCloneSyncService<Request<BufferedBody<B>>, Response<Full<Bytes>>, Infallible>;
+
+    values::<MessageLogLayer>();
+    values::<MessageLogService<Logged<Full<Bytes>>>>();
+    values::<(MessageId, IncomingMessage, LoggedMessage, MessageFilter)>();
+    unpinned::<BufferedBody<OddBody>>();
+    sent::<MessageLogFuture<OddBody, Infallible>>();
+    services::<MessageLogService<Logged<OddBody>>, _>();
+}
+
+#[cfg(feature = "sealed")]
+#[test]
+fn sealed_stores_can_be_sent_and_shared() {
+    use tower_idempotency::store::{Seal, SealedStore, SealingKeyId, SealingKeys};
+
+    values::<(SealedStore<MemoryStore>, SealingKeys, Seal, SealingKeyId)>();
+    stores::<SealedStore<MemoryStore>>();
+    stores::<SealedStore<Arc<dyn StoreAdmin>>>();
+}

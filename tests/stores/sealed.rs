@@ -303,6 +303,29 @@ async fn a_cache_inside_is_sealed_too() {
     assert_eq!(record(&cache, &key("a")).await.payload_seal(), Seal::Closed(keys(1).id()));
 }
 
+/// It was sealed by libsodium, with the keys that HMAC-SHA256 derives from 32 bytes of 1. Whatever later versions write, they
+/// open it.
+#[tokio::test]
+async fn what_version_1_of_the_layout_has_sealed_is_opened() {
+    let sealed = concat!(
+        "82544953",                                         // the mark
+        "01",                                               // the version
+        "faa37b63",                                         // the number of the key
+        "000102030405060708090a0b0c0d0e0f1011121314151617", // the nonce
+        "d6dd398a",                                         // the text
+        "2ceaa071d24a258355efffe6be75d939",                 // the tag
+    );
+    let bytes: Vec<_> =
+        (0..sealed.len()).step_by(2).map(|at| u8::from_str_radix(&sealed[at..at + 2], 16).unwrap()).collect();
+    let inner = MemoryStore::new();
+    let key = RecordKey::new("/orders", Some("ann"), "7f0c").unwrap();
+    plant(&inner, &key, bytes.into()).await;
+    let store = SealedStore::new(inner, keys(1)).bound_to("shop");
+    replays(&store, &key).await;
+    assert_eq!(record(&store, &key).await.payload_seal(), Seal::Opened(keys(1).id()));
+    assert_eq!(keys(1).id().to_string(), "faa37b63");
+}
+
 #[test]
 fn debug_shows_no_key() {
     let keys = SealingKeys::new("correct horse battery staple, four times over").unwrap();
