@@ -7,8 +7,10 @@ use std::{
 
 use prost::Message;
 use tonic::{Code, Request, Response, Status};
+use tonic_prost::ProstCodec;
+use tower::Layer;
 use tower_idempotency::{
-    MemoryStore, Operation,
+    Keep, MemoryStore, OnDuplicate, Operation, Policy, WhileRunning,
     store::{RecordKey, StoreAdmin},
 };
 use tower_idempotency_grpc::GrpcLayer;
@@ -54,7 +56,7 @@ async fn a_kept_error_comes_back_with_message_details_and_metadata() {
         status.metadata_mut().insert("x-run", run.into());
         Err(status)
     });
-    let layer = layer().policy(tower_idempotency::Policy::replay().keep(tower_idempotency::Keep::FINAL));
+    let layer = layer().policy(Policy::replay().keep(Keep::FINAL));
     let service = serve(&layer, &bank);
     for try_ in 0..3 {
         let status = pay(&service, order("a", 7)).await.unwrap_err();
@@ -118,8 +120,8 @@ async fn of_calls_at_once_one_runs() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         Ok(Response::new(Receipt::of(run)))
     });
-    let wait = tower_idempotency::WhileRunning::Wait(Duration::from_secs(5));
-    let layer = layer().policy(tower_idempotency::Policy::replay().while_running(wait));
+    let wait = WhileRunning::Wait(Duration::from_secs(5));
+    let layer = layer().policy(Policy::replay().while_running(wait));
     let service = serve(&layer, &bank);
     let calls = (0..50).map(|_| {
         let service = service.clone();
@@ -132,4 +134,59 @@ async fn of_calls_at_once_one_runs() {
         replays += usize::from(is_replay);
     }
     assert_eq!((replays, bank.runs()), (49, 1));
+}
+
+/// Around the server, and around one of its services.
+#[tokio::test(start_paused = true)]
+async fn the_same_layer_twice_does_no_harm() {
+    let bank = Bank::new(|_, run| async move {
+        if run == 1 { Err(Status::unavailable("not now")) } else { Ok(Response::new(Receipt::of(run))) }
+    });
+    let layer = layer();
+    let service = layer.layer(layer.layer(bank.clone()));
+    let call = async || {
+        let mut client = tonic::client::Grpc::new(service.clone());
+        client.ready().await.unwrap();
+        let path = http::uri::PathAndQuery::from_static(PAY);
+        client.unary(order("a", 7), path, ProstCodec::<Order, Receipt>::default()).await
+    };
+    assert_eq!(call().await.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(seen(&call().await.unwrap()), (2, false));
+    assert_eq!(seen(&call().await.unwrap()), (2, true));
+    assert_eq!(bank.runs(), 2);
+}
+
+/// The handler answers duplicates itself.
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_that_passes_through() {
+    let bank = Bank::new(|request: Request<Order>, run| {
+        let is_duplicate = request.extensions().get::<Operation>().unwrap().is_duplicate();
+        async move {
+            if is_duplicate {
+                Err(Status::already_exists(format!("run {run}")))
+            } else {
+                Ok(Response::new(Receipt::of(run)))
+            }
+        }
+    });
+    let policy = Policy::replay().on_duplicate(OnDuplicate::PassThrough);
+    let service = serve(&layer().policy(policy), &bank);
+    assert_eq!(seen(&pay(&service, order("a", 7)).await.unwrap()), (1, false));
+    for run in 2..4 {
+        let status = pay(&service, order("a", 7)).await.unwrap_err();
+        assert_eq!((status.code(), status.message()), (Code::AlreadyExists, &*format!("run {run}")));
+    }
+}
+
+/// What it did may have been done.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_releases_its_key() {
+    let bank = Bank::new(|_, run| async move {
+        assert!(run > 1, "the first one falls");
+        Ok(Response::new(Receipt::of(run)))
+    });
+    let service = serve(&layer(), &bank);
+    let falls = service.clone();
+    assert!(tokio::spawn(async move { pay(&falls, order("a", 7)).await }).await.unwrap_err().is_panic());
+    assert_eq!(seen(&pay(&service, order("a", 7)).await.unwrap()), (2, false));
 }
