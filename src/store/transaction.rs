@@ -27,7 +27,7 @@ use crate::value::{Claim, RecordKey, Settlement, StoreError, Unseen};
     message = "`{Self}` cannot claim in a transaction of a database",
     label = "not a store in an SQL database",
     note = "`transactional` needs a `PostgresStore`, `MySqlStore` or `SqliteStore` (features `postgres`, `mysql`, `sqlite`), \
-            or a `CachedStore` of one; with any other store, write `IdempotencyLayer::new(store)`"
+            or a `CachedStore` or a `SealedStore` of one; with any other store, write `IdempotencyLayer::new(store)`"
 )]
 pub trait TransactionalStore: Store {
     /// Claims `key` in a new transaction, if it can be claimed.

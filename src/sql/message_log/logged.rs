@@ -52,8 +52,8 @@ impl LoggedMessage {
 /// use std::time::{Duration, SystemTime};
 /// use tower_idempotency::sql::message_log::MessageFilter;
 ///
-/// let yesterday = SystemTime::now() - Duration::from_secs(24 * 60 * 60);
-/// let filter = MessageFilter::new().route("payments").key("order-7").from(yesterday);
+/// let in_2026 = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+/// let filter = MessageFilter::new().route("payments").key("order-7").from(in_2026);
 /// # drop(filter);
 /// ```
 #[derive(Clone, Debug)]
