@@ -1,5 +1,5 @@
 //! Signs of a mistake in the set-up, seen in the answers of one request: a 401 or a timeout from inside the layer, an
-//! answer that no duplicate can get, a `HEAD` that the layer cannot protect. Each leads to one warning for each route.
+//! answer that no duplicate can get, an answer of gRPC, a `HEAD` that the layer cannot protect. Each leads to one warning for each route.
 //!
 //! None of this changes a response. It looks at the status, at what becomes of the record and at the layer's settings,
 //! and is skipped for an answer that broke.
@@ -13,6 +13,7 @@ use super::{
     response_kind::{is_event_stream, is_partial},
 };
 use crate::{
+    body::Collected,
     extract::route,
     value::{OnDuplicate, RecordKey},
 };
@@ -53,6 +54,14 @@ impl Exchange {
             return None;
         }
         Some(if is_event_stream(&parts.headers) { Advice::AnswerStreams } else { Advice::AnswerTooLong })
+    }
+
+    /// Looks for the status of gRPC, which a layer of HTTP does not follow. The layer of gRPC renders its refusals.
+    pub(super) fn check_trailers(&self, key: &RecordKey, whole: &Collected) {
+        let of_grpc = whole.trailers.as_deref().is_some_and(|trailers| trailers.contains_key("grpc-status"));
+        if of_grpc && self.render.is_none() {
+            self.warned.warn(Advice::AnswerOfGrpc, key.route());
+        }
     }
 
     /// Returns whether a request of one of the methods is let through all the same. A `HEAD` is among them for its

@@ -261,6 +261,7 @@ impl Exchange {
         mut head: Parts,
         whole: Collected,
     ) -> HandlerStep<F, B, E> {
+        self.check_trailers(context.key, &whole);
         let action = self.action(&head, Some(&whole), directives, context);
         let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
         // If nothing began, nothing has failed: the token that came is good as it is.

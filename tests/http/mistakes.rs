@@ -18,7 +18,7 @@ use tower_idempotency::{
 };
 
 use crate::{
-    common::{Counter, post as send, see},
+    common::{Counter, frames::Frames, post as send, see},
     tracing_events::Heard,
 };
 
@@ -220,4 +220,13 @@ async fn silently<const N: usize>(requests: [(&Router, Request<Body>); N]) -> [S
     }
     assert_eq!(heard.take(), [""; 0]);
     answers
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_of_grpc() {
+    let unavailable = || async { Frames::of(["\0\0\0\0\0"]).trailers(&[("grpc-status", "14")]).boxed() };
+    let app = Router::new().route("/bank.Transfers/Create", post(unavailable)).layer(layer());
+    let (statuses, heard) = twice(app, || send("/bank.Transfers/Create", "k", "")).await;
+    assert_eq!(statuses, [200, 200]);
+    assert_one(&heard, "/bank.Transfers/Create", "tower-idempotency-grpc");
 }

@@ -32,6 +32,8 @@ pub(crate) enum Advice {
     AnswerTooLong,
     /// An answer was a stream, and is not kept.
     AnswerStreams,
+    /// An answer has the status of gRPC in its trailers.
+    AnswerOfGrpc,
     /// A `HEAD` came to a route whose `GET` is protected.
     UnprotectedHead,
 }
@@ -142,6 +144,12 @@ fn warn(advice: Advice, route: &str) {
             route,
             "an event stream is not kept, so its duplicates receive a 409 `response-not-retained`: let the handler confirm it \
              with `Operation::stream()`, or leave the route out with `.skip_routes(..)`"
+        ),
+        Advice::AnswerOfGrpc => tracing::warn!(
+            route,
+            "an answer of gRPC: this layer follows the status of HTTP, which is a success also if the call has failed, so a \
+             failure is kept, and clients cannot read refusals. Put `GrpcLayer` of the package `tower-idempotency-grpc` in \
+             its place"
         ),
         Advice::UnprotectedHead => tracing::warn!(
             route,
