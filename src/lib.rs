@@ -244,7 +244,7 @@ pub use self::{
     reconcile::reconciler::Reconciler,
     token::tokens::Tokens,
     value::{
-        AfterCrash, Event, Keep, Observer, OnDuplicate, Policy, Refusal, RunPolicy, Secret, SecretTooShort, StoreError,
-        WhileRunning,
+        AfterCrash, Event, Keep, Observer, OnDuplicate, Policy, Protection, Refusal, RunPolicy, Secret, SecretTooShort,
+        StoreError, Switch, WhileRunning,
     },
 };

@@ -11,7 +11,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{
-    BackgroundTasks, ConsumerLayer, MemoryStore, Operation, Refusal, RunPolicy,
+    BackgroundTasks, ConsumerLayer, MemoryStore, Operation, Protection, Refusal, RunPolicy, Switch,
     consumer::{Action, Consumed},
     fingerprint::Fingerprint,
     key::KeyError,
@@ -318,6 +318,27 @@ async fn a_layer_that_is_switched_off_hands_every_message_on() {
     assert_eq!(service.ready().await.unwrap().call(order("a")).await, Ok(Consumed::Executed(7)));
     service = lab.layer.layer(service.into_inner());
     assert_eq!(service.ready().await.unwrap().call(order("a")).await, Ok(Consumed::Executed(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_hands_messages_on_or_only_observes_them() {
+    let switch = Switch::new();
+    let lab = Lab::new(|layer| layer.switch(switch.clone()));
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    switch.set(Protection::Off);
+    assert_eq!(lab.consume(order("a")).await, Consumed::Executed(7));
+    assert_eq!(lab.consume(order("b")).await, Consumed::Executed(7));
+    assert_eq!(lab.state("b").await, None);
+    switch.set(Protection::ObserveOnly);
+    for _ in 0..2 {
+        assert_eq!(lab.consume(order("c")).await, Consumed::Executed(7));
+        assert_eq!(lab.state("c").await, Some(State::Settled));
+        let mismatch = Order { amount: 8, ..order("a") };
+        assert_eq!(lab.consume(mismatch).await, Consumed::Executed(8));
+        assert_eq!(lab.consume(order("")).await, Consumed::Executed(7), "it has no key");
+    }
+    switch.set(Protection::On);
+    assert_eq!(lab.consume(order("c")).await, Consumed::AlreadyDone);
 }
 
 #[tokio::test(start_paused = true)]

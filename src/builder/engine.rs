@@ -61,6 +61,15 @@ macro_rules! engine_setter {
             self.with_engine(|engine| engine.observer = Some(::std::sync::Arc::new(observer)))
         }
     };
+    (switch $(#[$more:meta])*) => {
+        /// Adds a [`Switch`](crate::Switch), which turns the protection off and on while the service runs. Several calls
+        /// add up: the switch that protects least decides.
+        ///
+        $(#[$more])*
+        pub fn switch(self, switch: $crate::value::Switch) -> Self {
+            self.with_engine(|engine| engine.switches.add(switch))
+        }
+    };
     (permanent_errors $(#[$more:meta])*) => {
         /// Sets which errors no other try can change, such as a closed account: such an error is kept, and nothing runs
         /// again under its key.

@@ -10,7 +10,7 @@ use tower_service::Service;
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
     engine::{ClaimRequest, Completion, FnSettings, NotRun, Operation, Outcome, RunState, Standing, Task, retention},
-    value::{Event, Payload, RecordKey, Refusal, doubled, is_failure, is_sealed},
+    value::{Event, Payload, Protection, RecordKey, Refusal, doubled, is_failure, is_sealed},
 };
 
 /// The longest delay after a failure, unless `retry_after` is longer.
@@ -77,14 +77,17 @@ where
     ///
     /// Panics if a closure of the layer panics. Nothing is claimed then.
     fn call(&mut self, message: M) -> Self::Future {
-        if self.settings.disabled {
-            let settings = self.settings.clone();
-            let mut inner = self.ready();
-            return ConsumerFuture::pass(async move { Ok(settings.unprotected(inner.call(message).await)) });
+        let protection = self.settings.protection();
+        if protection == Protection::Off {
+            return self.pass(message);
         }
         let engine = self.settings.engine.clone();
         let (key, claim) = match self.settings.claim(&message) {
             Ok(claimed) => claimed,
+            Err(refusal) if protection == Protection::ObserveOnly => {
+                engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+                return self.pass(message);
+            }
             Err(refusal) => {
                 engine.report(&Event::Refused { key: None, refusal: &refusal });
                 return ConsumerFuture::ready(Consumed::Rejected { refusal });
@@ -93,12 +96,13 @@ where
         let inner = self.ready();
         // The address of its engine identifies a layer.
         let layer = Arc::as_ptr(&engine).addr();
+        if protection == Protection::ObserveOnly {
+            // What is handled in any case does not wait before.
+            let request = ClaimRequest::new(key, claim, Duration::ZERO, layer);
+            return ConsumerFuture::pass(self.settings.clone().observe(request, inner, message));
+        }
         let request = ClaimRequest::new(key, claim, self.settings.policy.wait, layer);
-        let (settings, counting) = (self.settings.clone(), self.settings.clone());
-        let fn_settings = FnSettings {
-            policy: *self.settings.policy,
-            counts: Some(Box::new(move |attempt| counting.remembered(attempt))),
-        };
+        let (settings, fn_settings) = (self.settings.clone(), self.settings.fn_settings());
         let handling = self.settings.clone();
         let work = move |state| handling.handle(state, inner, message);
         let map = move |key: &RecordKey, outcome: Outcome<_>| Ok(settings.consumed(key, outcome));
@@ -106,9 +110,32 @@ where
     }
 }
 
+impl<S, M> Consumer<S, M>
+where
+    S: Service<M> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send + 'static,
+    M: Send + 'static,
+{
+    /// Hands a message on without a claim.
+    fn pass(&mut self, message: M) -> ConsumerFuture<S::Response, S::Error> {
+        let settings = self.settings.clone();
+        let mut inner = self.ready();
+        ConsumerFuture::pass(async move { Ok(settings.unprotected(inner.call(message).await)) })
+    }
+}
+
 impl<M> Settings<M> {
+    pub(super) fn fn_settings(self: &Arc<Self>) -> FnSettings
+    where
+        M: 'static,
+    {
+        let counting = self.clone();
+        FnSettings { policy: *self.policy, counts: Some(Box::new(move |attempt| counting.remembered(attempt))) }
+    }
+
     /// Handles a message that was claimed.
-    async fn handle<S>(
+    pub(super) async fn handle<S>(
         self: Arc<Self>,
         state: Arc<RunState>,
         mut inner: S,
@@ -130,7 +157,7 @@ impl<M> Settings<M> {
     }
 
     /// Returns what the caller receives.
-    fn consumed<T, E>(&self, key: &RecordKey, outcome: Outcome<Consumed<T, E>>) -> Consumed<T, E> {
+    pub(super) fn consumed<T, E>(&self, key: &RecordKey, outcome: Outcome<Consumed<T, E>>) -> Consumed<T, E> {
         match outcome {
             Outcome::Completed { value, recorded: true | false } => value,
             Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload))
@@ -205,7 +232,7 @@ impl<M> Settings<M> {
     }
 
     /// Returns the outcome of a message without a record.
-    fn unprotected<T, E: 'static>(&self, outcome: Result<T, E>) -> Consumed<T, E> {
+    pub(super) fn unprotected<T, E: 'static>(&self, outcome: Result<T, E>) -> Consumed<T, E> {
         match outcome {
             Ok(response) => Consumed::Executed(response),
             Err(error) if self.permanent.is(&error) => Consumed::FailedPermanently { error: Some(error) },

@@ -43,6 +43,8 @@ impl<M> ConsumerLayer<M> {
         background_tasks,
         secret,
         observer,
+        /// What runs without a claim has attempt number 1, and is not counted.
+        switch,
         /// A message whose error is permanent is [`FailedPermanently`](crate::consumer::Consumed::FailedPermanently),
         /// and its duplicates are too.
         ///

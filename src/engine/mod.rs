@@ -14,7 +14,7 @@
 //! - `task`: both in their caller's task. The run goes on in the background if its caller drops it.
 //! - `operation`: what a handler sees of its run, and what it may direct.
 //! - `background`: work whose client has left: bounded, counted and awaited.
-//! - `report`: events, for the observer and for `tracing`.
+//! - `switches`, `switched`: whether the layer protects at all. `report`: events, for the observer and for `tracing`.
 //!
 //! # What always holds
 //!
@@ -23,7 +23,8 @@
 //! - A store is asked within a limit. A grant that is read after its lease is refused, since another process may have
 //!   taken over.
 //! - No lock is held across an await, and none while code of the application runs. The locks are those of `RunState` (one
-//!   assignment), of the parties in `background` and of the map in `waiting`; no code takes two of them.
+//!   assignment), of the parties in `background`, of the map in `waiting` and of the routes in `switches`; no code takes two
+//!   of them.
 //! - Polling a run renews its lease. There is no task for it: a handler that blocks its thread stops the heartbeat, and
 //!   that is reported (`Event::Stalled`).
 
@@ -36,6 +37,8 @@ mod permanent;
 mod report;
 mod request;
 mod run;
+mod switched;
+mod switches;
 mod task;
 mod timer;
 mod unwind;
@@ -44,7 +47,7 @@ mod waiting;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use self::waiting::Waiters;
+use self::{switches::Switches, waiting::Waiters};
 use crate::{
     store::{Store, TransactionalStore},
     value::{Observer, RecordKey, Secret},
@@ -85,6 +88,8 @@ pub(crate) struct Engine {
     waiters: Arc<Waiters>,
     /// Sees every event.
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Whether anything is protected.
+    pub(crate) switches: Switches,
     /// Keys what the store, logs and other services see of callers and contents.
     pub(crate) secret: Option<Secret>,
 }
@@ -113,6 +118,7 @@ impl Engine {
             waiting: WaitingBodies::new(WaitingBodies::LIMIT),
             waiters: Arc::default(),
             observer: None,
+            switches: Switches::default(),
             secret: None,
         }
     }

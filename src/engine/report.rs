@@ -45,6 +45,14 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             let (problem, detail, advice) = (refusal.name(), refusal.detail(), refusal.advice());
             info!(key = key.map(&id), problem, %detail, advice, "refused");
         }
+        Event::Switched { protection, before } => warn!(?protection, ?before, "a switch has changed what is protected"),
+        Event::WouldRefuse { key, refusal } => {
+            let (problem, detail) = (refusal.name(), refusal.detail());
+            info!(key = key.map(&id), problem, %detail, "let through, since the layer only observes: it would be refused");
+        }
+        Event::WouldReplay { key } => {
+            info!(key = id(key), "let through, since the layer only observes: it would receive the kept answer");
+        }
         Event::Unverified { status } => info!(status = status.as_u16(), "refused: the request was not verified"),
         Event::Replayed { key } => debug!(key = id(key), "replayed"),
         Event::Responded { key } => debug!(key = id(key), "responded"),

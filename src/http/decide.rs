@@ -66,11 +66,33 @@ impl Exchange {
             // The same layer further out has claimed it: here it would wait for itself.
             return Decision::Instead(Instead::Pass);
         }
-        if self.has_expired(keyed) { Decision::Instead(Instead::Renew) } else { Decision::Claim }
+        match (self.has_expired(keyed), keyed.only_observed) {
+            (false, _) => Decision::Claim,
+            (true, false) => Decision::Instead(Instead::Renew),
+            (true, true) => Decision::Instead(self.observed(keyed, &NotRun::NotIssued)),
+        }
+    }
+
+    /// Reports what a request would receive, and lets it through.
+    fn observed<R: Body>(&self, KeyedRequest { claim, .. }: &KeyedRequest, why: &NotRun) -> Instead<R> {
+        let key = &claim.key;
+        let refusal = match why {
+            NotRun::Settled(payload, _) => self.refuses_duplicate(payload.as_ref()),
+            why => Some(why.refusal()),
+        };
+        self.engine.report(&match &refusal {
+            Some(refusal) => Event::WouldRefuse { key: Some(key), refusal },
+            None => Event::WouldReplay { key },
+        });
+        Instead::Pass
     }
 
     /// Returns what a request receives that does not run.
-    pub(super) fn instead<R: Body>(&self, context: RequestContext<'_>, why: NotRun) -> Instead<R> {
+    pub(super) fn instead<R: Body>(&self, parts: &Parts, keyed: &KeyedRequest, why: NotRun) -> Instead<R> {
+        if keyed.only_observed {
+            return self.observed(keyed, &why);
+        }
+        let context = keyed.context(parts);
         let RequestContext { key, head, .. } = context;
         Instead::Response(match why {
             NotRun::Unavailable { running: None, error } if self.fail_open.lets_through(&error) => {
@@ -131,6 +153,7 @@ impl Exchange {
                 return Begun::Ended(Ok(rejection.map(|data| ResponseBody::whole(data, None))));
             }
         };
+        let only_observed = subject.only_observed;
         let Received { incoming, keyed } = match self.receive(&parts, body, subject).await {
             Ok(received) => received,
             Err(stop) => return Begun::Ended(Ok(self.stopped(&parts, stop))),
@@ -138,6 +161,10 @@ impl Exchange {
         let keyed = match keyed {
             Ok(Some(keyed)) => keyed,
             Ok(None) => return Begun::Ended(pass(&mut service, parts, incoming.body).await),
+            Err(refusal) if only_observed => {
+                self.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+                return Begun::Ended(pass(&mut service, parts, incoming.body).await);
+            }
             Err(refusal) => {
                 let response = self.refuse(Some(&parts), None, &refusal);
                 drain_if(incoming.sends, incoming.body).await;
@@ -171,7 +198,7 @@ impl Exchange {
             Decision::Instead(instead) => instead,
             Decision::Claim => match self.engine.admit(&keyed.claim).await {
                 Ok(grant) => return Begun::Runs(self.run(&mut service, parts, incoming, keyed, grant)),
-                Err(why) => self.instead(keyed.context(&parts), why),
+                Err(why) => self.instead(&parts, &keyed, why),
             },
         };
         let response = match instead {
@@ -194,7 +221,7 @@ impl Exchange {
         service: &mut S,
         mut parts: Parts,
         body: RequestBody<B>,
-        KeyedRequest { claim, token }: KeyedRequest,
+        KeyedRequest { claim, token, .. }: KeyedRequest,
         payload: Option<Bytes>,
         origin: Origin,
     ) -> Result<Response<ResponseBody<R>>, S::Error>

@@ -34,7 +34,7 @@ use crate::{
     body::{BoxError, Collected, Collector, RequestBody, ResponseBody},
     engine::Task,
     token::IssuedFlag,
-    value::Refusal,
+    value::{Event, Refusal},
 };
 
 type ResponseResult<R, E> = Result<Response<ResponseBody<R>>, E>;
@@ -224,10 +224,10 @@ where
     let Some(Receiving { exchange, parts, subject, .. }) = receiving else { polled_after_ready() };
     let keyed = match exchange.claim(parts, &whole.data, subject, whole.data.len()) {
         Ok(Some(keyed)) => keyed,
-        Ok(None) => {
-            let Some(mut received) = receiving.take() else { polled_after_ready() };
-            let request = Request::from_parts(received.parts, RequestBody::whole(whole));
-            return AfterBody::Passes(received.service.call(request));
+        Ok(None) => return pass(receiving, whole),
+        Err(refusal) if subject.only_observed => {
+            exchange.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+            return pass(receiving, whole);
         }
         Err(refusal) => return AfterBody::Response(exchange.refuse(Some(parts), None, &refusal)),
     };
@@ -239,7 +239,7 @@ where
                 let running = received.exchange.run(service, parts, Incoming::whole(whole), keyed, grant);
                 return AfterBody::Task(Task::running(running));
             }
-            Some(Err(why)) => match exchange.instead(keyed.context(parts), why) {
+            Some(Err(why)) => match exchange.instead(parts, &keyed, why) {
                 Instead::Response(response) => return AfterBody::Response(response),
                 instead => Decision::Instead(instead),
             },
@@ -249,6 +249,17 @@ where
     };
     let Some(Receiving { exchange, service, parts, subject: _ }) = receiving.take() else { polled_after_ready() };
     AfterBody::Task(Task::begin(exchange.begin(service, parts, Incoming::whole(whole), keyed, decision)))
+}
+
+/// Lets a request through unprotected, with its body.
+fn pass<S, B, R>(receiving: &mut Option<Receiving<S>>, whole: Collected) -> AfterBody<S::Future, R, S::Error>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+    R: Body,
+{
+    let Some(mut received) = receiving.take() else { polled_after_ready() };
+    let request = Request::from_parts(received.parts, RequestBody::whole(whole));
+    AfterBody::Passes(received.service.call(request))
 }
 
 #[cold]

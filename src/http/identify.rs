@@ -26,7 +26,7 @@ use super::{Exchange, RouteSource, Scoping};
 use crate::{
     extract::{Credentials, Seen, full_uri, key::KeyExtractor, route},
     token::PresentedToken,
-    value::{Caller, KeyError, OnDuplicate, RecordKey, Refusal},
+    value::{Caller, KeyError, OnDuplicate, Protection, RecordKey, Refusal},
 };
 
 /// Whose operation it is, and which, as far as the head says so.
@@ -35,6 +35,8 @@ pub(crate) struct PartialIdentity {
     /// Which credentials the head has, for the warnings about callers that cannot be distinguished.
     pub(super) seen: Seen,
     pub(super) name: IdentityState,
+    /// The layer lets the request through in any case.
+    pub(super) only_observed: bool,
 }
 
 /// The key of the operation, and the token if the layer requires one.
@@ -95,6 +97,24 @@ impl Exchange {
         self.methods.contains(method) && !(self.disabled && self.verify.is_none())
     }
 
+    /// Returns whether the layer protects its requests now. A route that is not protected is named in the log.
+    pub(super) fn protection(&self, parts: &Parts) -> Protection {
+        let protection = self.engine.protection();
+        if protection != Protection::On {
+            self.engine.name_unprotected(&self.route_of(parts), protection);
+        }
+        if self.disabled { Protection::Off } else { protection }
+    }
+
+    /// Returns the route of a request.
+    fn route_of<'a>(&'a self, parts: &'a Parts) -> Cow<'a, str> {
+        match &self.route {
+            RouteSource::Matched => route(parts),
+            RouteSource::Path => Cow::Borrowed(full_uri(parts).path()),
+            RouteSource::Fixed(name) => Cow::Borrowed(&**name),
+        }
+    }
+
     /// Returns what the head of a request says: it has a key, or will have one once its body is there; or the layer
     /// does not protect it; or it is refused before its body is asked for.
     ///
@@ -124,7 +144,7 @@ impl Exchange {
             (ScopeSource::Head(scope), Some(key)) => IdentityState::Known(self.named(parts, scope.as_deref(), &key)?),
             (scope, key) => IdentityState::NeedsBody { scope, key: key.map(Cow::into_owned) },
         };
-        Ok(Some(PartialIdentity { caller, seen, name }))
+        Ok(Some(PartialIdentity { caller, seen, name, only_observed: false }))
     }
 
     /// Returns who asks, if no scope says so. Tokens are bound to a principal instead.
@@ -144,7 +164,7 @@ impl Exchange {
         subject: PartialIdentity,
         scope: Option<String>,
     ) -> Result<PartialIdentity, Refusal> {
-        let PartialIdentity { mut caller, seen, name } = subject;
+        let PartialIdentity { mut caller, seen, name, only_observed } = subject;
         if scope.is_none() {
             caller = self.caller(parts).0;
         }
@@ -157,7 +177,7 @@ impl Exchange {
             }
             known => known,
         };
-        Ok(PartialIdentity { caller, seen, name })
+        Ok(PartialIdentity { caller, seen, name, only_observed })
     }
 
     /// Returns the place in the body in which the key may be.
@@ -180,11 +200,7 @@ impl Exchange {
         if let Some(rule) = &self.tokens {
             return rule.look_at(key, scope).map(|(key, shown)| (key, Some(Box::new(shown))));
         }
-        let route = match &self.route {
-            RouteSource::Matched => route(parts),
-            RouteSource::Path => Cow::Borrowed(full_uri(parts).path()),
-            RouteSource::Fixed(name) => Cow::Borrowed(&**name),
-        };
+        let route = self.route_of(parts);
         let named = if self.key.may_be_quoted() { RecordKey::of_quoted } else { RecordKey::new };
         Ok((named(&route, scope, key).map_err(Refusal::key_invalid)?, None))
     }

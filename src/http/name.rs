@@ -3,7 +3,7 @@
 //! Everything that the claim needs is there: the head, and as much of the body as the key, the scope or the fingerprint
 //! depend on. Nothing is claimed yet, so a refusal leaves nothing behind.
 
-use std::{borrow::Cow, mem};
+use std::{borrow::Cow, mem, time::Duration};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -25,6 +25,8 @@ pub(crate) struct KeyedRequest {
     pub(super) claim: ClaimRequest,
     /// The token that names the operation, if one does.
     pub(super) token: Option<Box<PresentedToken>>,
+    /// The layer lets the request through in any case.
+    pub(super) only_observed: bool,
 }
 
 /// A request, as its answers and refusals depend on it.
@@ -67,7 +69,7 @@ impl Exchange {
         subject: &mut PartialIdentity,
         held: usize,
     ) -> Result<Option<KeyedRequest>, Refusal> {
-        let PartialIdentity { mut caller, seen, .. } = *subject;
+        let PartialIdentity { mut caller, seen, only_observed, .. } = *subject;
         let ((key, token), fingerprint) = match mem::take(&mut subject.name) {
             IdentityState::Known(named) => (named, self.fingerprint_of(parts, body)?),
             IdentityState::NeedsBody { scope, key } => {
@@ -113,10 +115,11 @@ impl Exchange {
             party: self.party(&key, caller, token.as_deref()),
             key,
             claim,
-            wait: self.policy.run.wait,
+            // What is let through in any case does not wait before.
+            wait: if only_observed { Duration::ZERO } else { self.policy.run.wait },
             body: held,
         };
-        Ok(Some(KeyedRequest { claim, token }))
+        Ok(Some(KeyedRequest { claim, token, only_observed }))
     }
 
     /// Returns the fingerprint of the request. In a window by a field the key alone decides.

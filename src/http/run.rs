@@ -83,7 +83,7 @@ impl Exchange {
         service: &mut S,
         mut parts: request::Parts,
         Incoming { body, broken, .. }: Incoming<B>,
-        KeyedRequest { claim, token }: KeyedRequest,
+        KeyedRequest { claim, token, .. }: KeyedRequest,
         grant: Grant,
     ) -> Running<HandlerResult<R, S::Error>>
     where

@@ -25,6 +25,7 @@ use super::{Exchange, ResponseFuture};
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Begun, Task},
+    value::{Event, Protection},
 };
 
 /// A service that makes operations safe to repeat. Created by [`IdempotencyLayer`](crate::IdempotencyLayer) and
@@ -69,8 +70,8 @@ impl<S> Idempotency<S> {
         mem::replace(&mut self.inner, clone)
     }
 
-    /// Lets a request through that is not protected, once it is verified.
-    fn pass_verified<B, R>(&mut self, parts: Parts, body: B) -> ResponseFuture<S, B, R>
+    /// Lets a request through that is not protected, once it is verified if the layer verifies.
+    fn pass_unprotected<B, R>(&mut self, parts: Parts, body: B) -> ResponseFuture<S, B, R>
     where
         S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone + Send + 'static,
         S::Future: Send,
@@ -79,6 +80,9 @@ impl<S> Idempotency<S> {
         B::Error: Into<BoxError> + Send,
         R: Body<Data = Bytes> + Send + 'static,
     {
+        if self.exchange.verify.is_none() {
+            return self.pass(Request::from_parts(parts, body));
+        }
         let pass = self.exchange.clone().pass_verified(self.take_ready(), parts, body);
         ResponseFuture::task(Task::begin(async move { Begun::Ended(pass.await) }))
     }
@@ -126,12 +130,16 @@ where
         if self.exchange.leaves_out(&parts) {
             return self.pass(Request::from_parts(parts, body));
         }
-        if self.exchange.disabled {
-            return self.pass_verified(parts, body);
+        let protection = self.exchange.protection(&parts);
+        if protection == Protection::Off {
+            return self.pass_unprotected(parts, body);
         }
         match self.exchange.subject(&parts) {
-            Ok(None) if self.exchange.verify.is_none() => self.pass(Request::from_parts(parts, body)),
-            Ok(None) => self.pass_verified(parts, body),
+            Ok(None) => self.pass_unprotected(parts, body),
+            Err(refusal) if protection == Protection::ObserveOnly => {
+                self.exchange.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+                self.pass_unprotected(parts, body)
+            }
             Err(refusal) => {
                 let response = self.exchange.refuse(Some(&parts), None, &refusal);
                 if body.is_end_stream() || Exchange::expects_continue(&parts.headers) {
@@ -143,7 +151,8 @@ where
                 };
                 ResponseFuture::task(Task::begin(drain))
             }
-            Ok(Some(subject)) => {
+            Ok(Some(mut subject)) => {
+                subject.only_observed = protection == Protection::ObserveOnly;
                 let service = self.take_ready();
                 let exchange = self.exchange.clone();
                 if exchange.receives_in_place(&parts, &subject) {

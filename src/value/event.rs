@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use http::StatusCode;
 
-use super::{RecordKey, Refusal, StoreError};
+use super::{Protection, RecordKey, Refusal, StoreError};
 
 /// An event of a layer, for an [`Observer`].
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,29 @@ pub enum Event<'a> {
     Unverified {
         /// The status of the application's answer.
         status: StatusCode,
+    },
+    /// A [switch](crate::Switch) of the layer has another position. It is reported with the first request after that.
+    #[non_exhaustive]
+    Switched {
+        /// The position now.
+        protection: Protection,
+        /// The position before.
+        before: Protection,
+    },
+    /// A request was let through that would have been refused if its [switch](crate::Switch) were on.
+    #[non_exhaustive]
+    WouldRefuse {
+        /// The operation; `None` if the request has no valid key.
+        key: Option<&'a RecordKey>,
+        /// The reason.
+        refusal: &'a Refusal,
+    },
+    /// A duplicate was let through that would have received the kept answer, or the application's own, if its
+    /// [switch](crate::Switch) were on.
+    #[non_exhaustive]
+    WouldReplay {
+        /// The operation.
+        key: &'a RecordKey,
     },
     /// A request's key was claimed, and the request is run.
     #[non_exhaustive]

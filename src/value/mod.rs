@@ -25,6 +25,7 @@ mod record;
 mod refusal;
 mod reply;
 mod rules;
+mod switch;
 mod time;
 mod unseen;
 
@@ -50,6 +51,7 @@ pub use self::{
     refusal::Refusal,
     reply::{Duplicate, KeptAnswer, Reply},
     rules::{Granted, Mismatch, RecordHead, StoredRecord, Verdict, judge},
+    switch::{Protection, Switch},
 };
 #[cfg(feature = "json")]
 pub(crate) use self::{finite::is_finite, record::json_of};

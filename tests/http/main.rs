@@ -83,6 +83,7 @@ mod sealed;
 mod secrets;
 #[cfg(feature = "axum")]
 mod stream_body;
+mod switch;
 #[cfg(all(feature = "testing", feature = "tracing"))]
 mod task_locals;
 #[cfg(all(feature = "axum", feature = "form", feature = "testing"))]

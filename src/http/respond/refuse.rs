@@ -126,6 +126,20 @@ impl Exchange {
         }
     }
 
+    /// Returns the refusal that a duplicate of a settled record would receive, if it would receive no answer.
+    pub(crate) fn refuses_duplicate(&self, payload: Option<&Bytes>) -> Option<Refusal> {
+        let kept = || payload.cloned().and_then(codec::decode);
+        match &self.policy.on_duplicate {
+            OnDuplicate::Reject if self.tokens.is_some() => Some(Refusal::TokenUsed),
+            OnDuplicate::Reject => Some(Refusal::DuplicateRequest),
+            OnDuplicate::Respond(_) if payload.is_none() => None,
+            OnDuplicate::PassThrough if !is_failure(payload) && !is_sealed(payload) => None,
+            OnDuplicate::Replay | OnDuplicate::PassThrough | OnDuplicate::Respond(_) => {
+                kept().is_none().then(|| without_answer(payload))
+            }
+        }
+    }
+
     /// If the content is the key, the retention is a window, and the same content is welcome again after it.
     fn reject<R: Body>(
         &self,

@@ -43,6 +43,7 @@ impl IdempotencyLayer {
         background_tasks,
         secret,
         observer,
+        switch,
     }
 }
 

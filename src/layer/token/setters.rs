@@ -52,6 +52,7 @@ impl TokenLayer {
         background_tasks,
         secret,
         observer,
+        switch,
     }
 }
 

@@ -138,7 +138,7 @@ pub(crate) async fn read<S: StoreAdmin + Clone>(store: S) {
     assert_eq!(attempt("issued", &token_claim(14)).await, (1, false));
     let unknown = claimed("once", &claim_with(15, |claim| claim.at_most_once = true)).await;
     assert!(matches!(unknown, Claimed::OutcomeUnknown), "{unknown:?}");
-    // Whoever has taken over ends the claim.
+    // The one that has taken over ends the claim.
     let settlement = Settlement::new(claimant(12), Some("later".into()), MINUTE);
     assert!(matches!(store.settle(&key("abandoned"), &settlement).await.unwrap(), Finished::Done));
 
