@@ -191,7 +191,7 @@ mod value;
 
 /// The arguments of the closures that a [`Policy`] takes, and what they return.
 pub mod policy {
-    pub use crate::value::{Answer, Duplicate, KeptAnswer, Reply};
+    pub use crate::value::{Answer, Duplicate, ForDuplicates, KeptAnswer, Reply};
 }
 
 /// The service of the HTTP layers, with the bodies and the future that are in its signature.

@@ -78,6 +78,7 @@ pub(crate) fn set_retry_after(response: &mut Response<Bytes>, refusal: &Refusal,
     let pause = match refusal {
         Refusal::RequestInProgress { left } => pause.min(*left),
         Refusal::NotLogged
+        | Refusal::ReplayNotDecided
         | Refusal::StoreUnavailable
         | Refusal::StoreFull
         | Refusal::CommitUnknown

@@ -55,6 +55,7 @@ fn trace(engine: &Engine, event: &Event<'_>) {
         }
         Event::Unverified { status } => info!(status = status.as_u16(), "refused: the request was not verified"),
         Event::Replayed { key } => debug!(key = id(key), "replayed"),
+        Event::ReplayRefused { key, status } => info!(key = id(key), status = status.as_u16(), "refused to replay"),
         Event::Responded { key } => debug!(key = id(key), "responded"),
         Event::Claimed { key, attempt, takeover: true } => {
             warn!(

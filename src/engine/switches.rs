@@ -16,7 +16,7 @@ use crate::value::{Protection, Switch};
 /// How often a route that is not protected is named in the log.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// How many routes are remembered. Paths that are no routes could be any number.
+/// How many routes are remembered. There could be any number of paths that are not routes.
 const ROUTES: usize = 1024;
 
 /// The switches of a layer.

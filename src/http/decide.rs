@@ -32,7 +32,7 @@ use super::{
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Begun, NotRun, Operation},
-    value::{Event, Mismatch, OnDuplicate, Origin, Refusal, is_failure, is_sealed},
+    value::{Event, KeptAnswer, Mismatch, OnDuplicate, Origin, Refusal, is_failure, is_sealed},
 };
 
 /// What comes of a request that is not claimed, or whose claim was not granted.
@@ -51,6 +51,8 @@ pub(super) enum Instead<R: Body> {
     Pass,
     /// That of the handler, which sees that it is a duplicate.
     PassDuplicate(Option<Bytes>, Origin),
+    /// The kept answer, if the application's hook admits it.
+    Replay(Box<KeptAnswer>),
     /// A refusal with a new token.
     Renew,
 }
@@ -109,7 +111,10 @@ impl Exchange {
             NotRun::Settled(payload, origin) if self.passes_duplicates(payload.as_ref()) => {
                 return Instead::PassDuplicate(payload, origin);
             }
-            NotRun::Settled(payload, _) => self.duplicate(context, payload),
+            NotRun::Settled(payload, _) => match self.awaits_hook(context, payload.as_ref()) {
+                Some(kept) => return Instead::Replay(Box::new(kept)),
+                None => self.duplicate(context, payload),
+            },
             NotRun::Mismatch(mismatch) => {
                 if mismatch == Mismatch::Caller {
                     self.warned.warn(Advice::OtherCaller, key.route());
@@ -204,6 +209,7 @@ impl Exchange {
         let response = match instead {
             Instead::Response(response) => response,
             Instead::Renew => self.renew(keyed.context(&parts)).await,
+            Instead::Replay(kept) => self.replay_hooked(&parts, &keyed.claim.key, *kept).await,
             Instead::Pass => return Begun::Ended(pass(&mut service, parts, incoming.body).await),
             Instead::PassDuplicate(payload, origin) => {
                 return Begun::Ended(

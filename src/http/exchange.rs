@@ -8,7 +8,7 @@ use http::{HeaderName, Method, Response};
 use super::{
     record::HeaderPolicy,
     respond::{RefusedRequest, Warned},
-    settings::{Exceptions, FailOpen, Verify},
+    settings::{Exceptions, FailOpen, Hooks, Verify},
 };
 use crate::{
     engine::Engine,
@@ -66,6 +66,8 @@ pub(crate) struct Exchange {
     pub(crate) problem_instance: Option<Arc<Instance>>,
     /// Sees a request's head and body before anything is claimed for it.
     pub(crate) verify: Option<Arc<Verify>>,
+    /// What the application does at a replay, and at keeping an answer.
+    pub(crate) hooks: Hooks,
     /// Makes the responses of refusals in place of the problem document.
     pub(crate) render: Option<Arc<Render>>,
     /// Which store errors let a request through unprotected.
@@ -129,6 +131,7 @@ impl Exchange {
             problem_link: false,
             problem_instance: None,
             verify: None,
+            hooks: Hooks::default(),
             render: None,
             fail_open: FailOpen::Never,
             body_timeout: Duration::from_secs(60),

@@ -11,7 +11,7 @@
 //! | 5. name the operation: key and fingerprint | `name` (`claim`) | `KeyedRequest` |
 //! | 6. claim, or wait | `decide` (`decide`, `instead`, `begin`), with `engine` (`admit_now`, `admit`) | `Grant`, or why it does not run |
 //! | 7. run the handler while the lease is renewed | `run` (`HandlerJob`), in an `engine` (`Execution`) | the response |
-//! | 8. read the response, decide what is kept | `run`, with `answer`, `record/codec`, `record/headers` | `RecordAction`, `Completion` |
+//! | 8. read the response, decide what is kept | `run`, with `answer`, `hooked`, `record/codec`, `record/headers` | `RecordAction`, `Completion` |
 //! | 9. end the claim | `engine` (`run/execution`, `run/finish`) | `Outcome` |
 //! | 10. respond | `run` (`respond`); for duplicates and refusals `respond/refuse`; headers of a first answer `record/recorded` | the response |
 //!
@@ -53,6 +53,7 @@ mod authenticate;
 mod decide;
 mod exchange;
 mod future;
+mod hooked;
 mod identify;
 mod inspect;
 mod name;

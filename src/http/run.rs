@@ -3,7 +3,7 @@
 //! The engine ends the claim (`engine/run`); this file is the job that it runs, written as a state machine:
 //!
 //! ```text
-//! Handler ──► Reading (the response body) ──► [Replacing a token] ──► value and completion
+//! Handler ──► Reading (the response body) ──► [Replacing a token, or what is kept] ──► value and completion
 //! ```
 //!
 //! | how the handler ended | what becomes of the record | the client receives |
@@ -217,6 +217,13 @@ where
                 result
             }
             // Never its own answer: that of the other run is the one that retries receive.
+            // A hook has to decide about that answer, so the client is told to come again.
+            Outcome::Overtaken(Standing::Settled(payload))
+                if exchange.awaits_hook(context, payload.as_ref()).is_some() =>
+            {
+                let refusal = Refusal::RequestInProgress { left: Duration::ZERO };
+                Ok(exchange.refuse(context.head, Some(context.key), &refusal))
+            }
             Outcome::Overtaken(Standing::Settled(payload)) => Ok(exchange.duplicate(context, payload)),
             Outcome::Overtaken(Standing::Running(left)) => Ok(exchange.running(context, left)),
             Outcome::RolledBack { attempt: _ } => {
@@ -262,17 +269,26 @@ impl Exchange {
         whole: Collected,
     ) -> HandlerStep<F, B, E> {
         self.check_trailers(context.key, &whole);
-        let action = self.action(&head, Some(&whole), directives, context);
+        let mut action = self.action(&head, Some(&whole), directives, context);
+        if !head.extensions.is_empty() {
+            action = self.for_duplicates(&mut head, action);
+        }
         let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
         // If nothing began, nothing has failed: the token that came is good as it is.
         let fails = matches!(action, RecordAction::Release(_)) && directives.retain.is_none();
-        if !(replaces && fails && token.is_some()) {
+        let token = token.filter(|_| replaces && fails).cloned();
+        if token.is_none() && !self.changes_what_is_kept() {
             return HandlerStep::Answered((head, ResponseBody::whole(whole.data, whole.trailers), action));
         }
-        let (exchange, token) = (self.clone(), token.cloned());
+        let (exchange, key) = (self.clone(), context.key.clone());
         HandlerStep::Next(HandlerWork::Replacing {
             replaced: Box::pin(async move {
-                let action = exchange.replace(&mut head, &whole, token.as_deref(), action).await;
+                if token.is_some() {
+                    action = exchange.replace(&mut head, &whole, token.as_deref(), action).await;
+                }
+                if exchange.changes_what_is_kept() {
+                    action = exchange.changed(&key, action).await;
+                }
                 (head, ResponseBody::whole(whole.data, whole.trailers), action)
             }),
         })

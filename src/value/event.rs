@@ -28,6 +28,14 @@ pub enum Event<'a> {
         /// The operation.
         key: &'a RecordKey,
     },
+    /// A duplicate did not receive the kept answer, since [`on_replay`](crate::IdempotencyLayer::on_replay) refused it.
+    #[non_exhaustive]
+    ReplayRefused {
+        /// The operation.
+        key: &'a RecordKey,
+        /// The status of the application's answer.
+        status: StatusCode,
+    },
     /// A request did not pass the application's [`verify`](crate::IdempotencyLayer::verify): nothing was claimed for
     /// it.
     #[non_exhaustive]

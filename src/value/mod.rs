@@ -49,7 +49,7 @@ pub use self::{
         Settlement, State, TraceContext,
     },
     refusal::Refusal,
-    reply::{Duplicate, KeptAnswer, Reply},
+    reply::{Duplicate, ForDuplicates, KeptAnswer, Reply},
     rules::{Granted, Mismatch, RecordHead, StoredRecord, Verdict, judge},
     switch::{Protection, Switch},
 };

@@ -149,6 +149,22 @@ impl KeptAnswer {
         response
     }
 
+    /// Returns the headers, to be changed.
+    pub fn headers_mut(&mut self) -> &mut HeaderMap {
+        &mut self.headers
+    }
+
+    /// Sets the status.
+    pub fn set_status(&mut self, status: StatusCode) {
+        self.status = status;
+    }
+
+    /// Sets the body, and removes the trailers, which describe the body before.
+    pub fn set_body(&mut self, body: impl Into<Bytes>) {
+        self.body = body.into();
+        self.trailers = None;
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         self.status.is_client_error() || self.status.is_server_error()
     }
@@ -163,3 +179,21 @@ impl fmt::Debug for KeptAnswer {
             .finish_non_exhaustive()
     }
 }
+
+/// What duplicates receive in place of the answer that this extension of a response belongs to.
+///
+/// A handler inserts it into the extensions of its response. If the policy keeps the answer, the record keeps this one,
+/// and the client of the first request receives the handler's own: such as a first answer with a secret that is shown
+/// once. It has no effect on an answer that is not kept, or that streams.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::Response;
+/// use tower_idempotency::policy::ForDuplicates;
+///
+/// let mut created = Response::new(r#"{"id":7,"api_key":"k-29c1"}"#);
+/// let for_duplicates = Response::new(Bytes::from_static(br#"{"id":7,"api_key":"shown once"}"#));
+/// created.extensions_mut().insert(ForDuplicates(for_duplicates));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ForDuplicates(pub Response<Bytes>);

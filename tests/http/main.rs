@@ -39,6 +39,7 @@ mod faulty_bench;
 #[path = "../sql/folder.rs"]
 mod folder;
 #[cfg(feature = "axum")]
+mod hooks;
 mod immediate_stores;
 #[cfg(all(feature = "axum", feature = "json"))]
 mod invalid_settings;

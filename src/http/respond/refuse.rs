@@ -11,6 +11,8 @@
 //! | respond | the application's own; a kept failure is replayed | the application's own |
 //! | pass through | the handler answers (`run`); a kept failure without an answer is refused | the handler answers |
 //!
+//! With a hook on replays (`hooked`), the answers of the first column pass it.
+//!
 //! A payload that is sealed is refused with 409 `answer-unreadable` in the first and the last two rows. Any other
 //! payload that this process cannot read is treated as one that was not retained, never as a success.
 

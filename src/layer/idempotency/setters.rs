@@ -162,6 +162,39 @@ impl IdempotencyLayer {
     answer_setters! {
         include_header,
         exclude_header,
+        /// ```
+        /// use bytes::Bytes;
+        /// use http::{Response, StatusCode};
+        /// use tower_idempotency::{IdempotencyLayer, MemoryStore};
+        ///
+        /// async fn may_read(user: String) -> bool {
+        ///     user != "mallory" // A query in the database of grants.
+        /// }
+        ///
+        /// let layer = IdempotencyLayer::new(MemoryStore::new()).on_replay(|head, kept| async move {
+        ///     let user = head.headers.get("x-user").and_then(|user| user.to_str().ok()).unwrap_or_default();
+        ///     if may_read(user.to_owned()).await {
+        ///         return Ok(kept);
+        ///     }
+        ///     let mut refused = Response::new(Bytes::from_static(b"no longer yours"));
+        ///     *refused.status_mut() = StatusCode::FORBIDDEN;
+        ///     Err(refused)
+        /// });
+        /// # drop(layer);
+        /// ```
+        on_replay,
+        /// ```
+        /// use tower_idempotency::{IdempotencyLayer, MemoryStore};
+        ///
+        /// let layer = IdempotencyLayer::new(MemoryStore::new()).on_keep(|_, mut kept| async move {
+        ///     let body = String::from_utf8_lossy(kept.body()).replace("k-29c1", "shown once");
+        ///     kept.set_body(body);
+        ///     kept
+        /// });
+        /// # drop(layer);
+        /// ```
+        on_keep,
+        hook_timeout,
         replay_header,
         without_replay_header,
         completed_header,

@@ -26,6 +26,74 @@ macro_rules! answer_setter {
             self.with(|exchange| exchange.headers.not.push(name))
         }
     };
+    (on_replay $(#[$more:meta])*) => {
+        /// Decides about each replay: the closure sees the head of the duplicate and the kept answer, and returns the
+        /// answer that the duplicate receives, changed or not, or another response in its place. Default: every replay is
+        /// sent.
+        ///
+        /// A kept answer was made for the caller of the first request, at that time. Anyone who may no longer see it, such
+        /// as a user whose grant was revoked, is refused here.
+        ///
+        /// The closure is asked for what would be replayed: under [`OnDuplicate::Replay`](crate::OnDuplicate::Replay), and
+        /// for kept failures under the other policies that send them. Its `Err` is sent as it is and reported as
+        /// [`Event::ReplayRefused`](crate::Event::ReplayRefused); the record stays as it is. If the closure panics or
+        /// takes longer than [`hook_timeout`](Self::hook_timeout), the duplicate receives 503
+        /// [`replay-not-decided`](crate::guide::refusals#replay-not-decided), never the kept answer. If the client
+        /// disconnects meanwhile, its future is dropped. A run that was overtaken by another one is answered with 409
+        /// `request-in-progress`, so that its retry is decided about. The head is cloned for the closure.
+        ///
+        $(#[$more])*
+        pub fn on_replay<F>(
+            self,
+            decide: impl Fn(::http::request::Parts, $crate::value::KeptAnswer) -> F + Send + Sync + 'static,
+        ) -> Self
+        where
+            F: Future<Output = Result<$crate::value::KeptAnswer, ::http::Response<::bytes::Bytes>>> + Send + 'static,
+        {
+            self.with(|exchange| {
+                exchange.hooks.on_replay = Some(::std::sync::Arc::new(move |head, kept| Box::pin(decide(head, kept))));
+            })
+        }
+    };
+    (on_keep $(#[$more:meta])*) => {
+        /// Changes what is kept of an answer, such as a secret that only the first client may see. The client of the
+        /// first request receives the whole answer, and duplicates receive what the closure returned. Default: the answer
+        /// is kept as it is.
+        ///
+        /// The closure sees the name of the operation, and the answer as it would be kept: without the headers that are
+        /// left out. It runs after the handler and before the client receives its answer, while the lease is renewed. If
+        /// it panics or takes longer than [`hook_timeout`](Self::hook_timeout), a tombstone is kept: a duplicate is
+        /// refused with `response-not-retained`, and nothing that was to be hidden is kept. If the client disconnects
+        /// meanwhile, it runs on in the background. A handler can say itself what duplicates receive:
+        /// [`ForDuplicates`](crate::policy::ForDuplicates).
+        ///
+        $(#[$more])*
+        pub fn on_keep<F>(
+            self,
+            change: impl Fn($crate::value::RecordKey, $crate::value::KeptAnswer) -> F + Send + Sync + 'static,
+        ) -> Self
+        where
+            F: Future<Output = $crate::value::KeptAnswer> + Send + 'static,
+        {
+            self.with(|exchange| {
+                exchange.hooks.on_keep = Some(::std::sync::Arc::new(move |key, kept| Box::pin(change(key, kept))));
+            })
+        }
+    };
+    (hook_timeout $(#[$more:meta])*) => {
+        /// Sets how long [`on_replay`](Self::on_replay) and [`on_keep`](Self::on_keep) may take, each. Default: 5 seconds.
+        ///
+        $(#[$more])*
+        ///
+        /// # Panics
+        ///
+        /// Panics if `timeout` is zero.
+        #[track_caller]
+        pub fn hook_timeout(self, timeout: ::std::time::Duration) -> Self {
+            let timeout = $crate::value::nonzero("hook timeout", timeout);
+            self.with(|exchange| exchange.hooks.timeout = timeout)
+        }
+    };
     (replay_header $(#[$more:meta])*) => {
         /// Sets the header that marks a replay, with the value `true`. Default: `Idempotent-Replayed`.
         ///

@@ -102,6 +102,9 @@ impl TokenLayer {
     answer_setters! {
         include_header,
         exclude_header,
+        on_replay,
+        on_keep,
+        hook_timeout,
         replay_header,
         without_replay_header,
         completed_header,

@@ -71,6 +71,8 @@ pub enum Refusal {
     /// The request was made before, and the answer that was kept cannot be read: the key that it is encrypted under is
     /// not at hand, or it was changed.
     AnswerUnreadable,
+    /// The request was made before, and whether its caller may have the kept answer could not be decided.
+    ReplayNotDecided,
     /// The request was begun before, and nobody knows how it ended.
     OutcomeUnknown,
     /// The handler of the first request failed without an answer.
@@ -163,7 +165,8 @@ mod tests {
                 RequestInProgress { .. } => DuplicateRequest,
                 DuplicateRequest => ResponseNotRetained,
                 ResponseNotRetained => AnswerUnreadable,
-                AnswerUnreadable => OutcomeUnknown,
+                AnswerUnreadable => ReplayNotDecided,
+                ReplayNotDecided => OutcomeUnknown,
                 OutcomeUnknown => HandlerFailed,
                 HandlerFailed => RolledBack,
                 RolledBack => CommitUnknown,

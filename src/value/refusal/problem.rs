@@ -25,6 +25,7 @@ impl Refusal {
             Self::DuplicateRequest => "duplicate-request",
             Self::ResponseNotRetained => "response-not-retained",
             Self::AnswerUnreadable => "answer-unreadable",
+            Self::ReplayNotDecided => "replay-not-decided",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::HandlerFailed => "handler-failed",
             Self::RolledBack => "rolled-back",
@@ -65,9 +66,12 @@ impl Refusal {
             | Self::TokenUsed => StatusCode::CONFLICT,
             Self::TooManyUnfinished | Self::TooManyKeys => StatusCode::TOO_MANY_REQUESTS,
             Self::ExtensionMissing { .. } | Self::HandlerFailed | Self::RolledBack => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NotLogged | Self::StoreUnavailable | Self::StoreFull | Self::CommitUnknown | Self::ServerBusy => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::NotLogged
+            | Self::StoreUnavailable
+            | Self::StoreFull
+            | Self::CommitUnknown
+            | Self::ServerBusy
+            | Self::ReplayNotDecided => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -87,6 +91,7 @@ impl Refusal {
             | Self::RolledBack
             | Self::CommitUnknown
             | Self::NotLogged
+            | Self::ReplayNotDecided
             | Self::StoreUnavailable
             | Self::StoreFull => true,
             Self::KeyMissing

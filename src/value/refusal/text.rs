@@ -35,6 +35,7 @@ impl Refusal {
             Self::TooManyUnfinished => "Too many operations are unfinished",
             Self::ServerBusy => "The server has too many unfinished operations",
             Self::NotLogged => "The request cannot be logged",
+            Self::ReplayNotDecided => "The answer to this request cannot be released now",
             Self::StoreUnavailable => "The idempotency store is unavailable",
             Self::StoreFull => "The idempotency store is full",
             Self::TooManyKeys => "Too many idempotency keys are in use",
@@ -96,6 +97,10 @@ impl Refusal {
                 "Earlier requests still run although their connections were closed. This one was not run. Send it again later."
             }
             Self::NotLogged => "This request cannot be put on record now. It was not run. Send it again later.",
+            Self::ReplayNotDecided => {
+                "This request was made before, and its answer is kept. Whether it may be sent again could not be decided now. Send it \
+                 again later."
+            }
             Self::StoreUnavailable => "Whether this request was made before cannot be found out now. It was not run.",
             Self::StoreFull => "There is no room to remember this request. It was not run.",
             Self::TooManyKeys => {
