@@ -30,9 +30,11 @@ use http_body::Body;
 
 use super::{
     Exchange, MARKER, RequestContext, Scoping,
-    record::{HeaderPolicy, codec},
+    record::{
+        HeaderPolicy, codec,
+        response_kind::{has_failed, is_event_stream, is_partial},
+    },
     respond::Times,
-    response_kind::{has_failed, is_event_stream, is_partial},
 };
 use crate::{
     body::{BrokenFlag, CollectError, Collected, Excess, HeldBody, ResponseBody},

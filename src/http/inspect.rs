@@ -9,8 +9,8 @@ use http::{Method, StatusCode, request, response::Parts};
 use super::{
     Exchange, Scoping,
     answer::RecordAction,
+    record::response_kind::{is_event_stream, is_partial},
     respond::Advice,
-    response_kind::{is_event_stream, is_partial},
 };
 use crate::{
     body::Collected,

@@ -62,7 +62,6 @@ mod prefix;
 mod receive;
 mod record;
 mod respond;
-mod response_kind;
 mod run;
 mod service;
 mod settings;

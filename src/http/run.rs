@@ -36,8 +36,10 @@ use super::{
     Exchange, KeyedRequest, RequestContext,
     answer::{Answered, RecordAction},
     receive::Incoming,
-    record::OfRecord,
-    response_kind::{has_failed, is_of_unknown_length},
+    record::{
+        OfRecord,
+        response_kind::{has_failed, is_of_unknown_length},
+    },
 };
 use crate::{
     body::{BrokenFlag, Collected, Collector, HeldBody, Patience, RequestBody, ResponseBody},
@@ -217,7 +219,7 @@ where
                 result
             }
             // Never its own answer: that of the other run is the one that retries receive.
-            // A hook has to decide about that answer, so the client is told to come again.
+            // A hook has to decide about that answer, so the client has to come again.
             Outcome::Overtaken(Standing::Settled(payload))
                 if exchange.awaits_hook(context, payload.as_ref()).is_some() =>
             {

@@ -49,8 +49,8 @@ pub enum Protection {
 /// A switch changes nothing about what has begun: a run that was claimed while the switch was on ends as it would have,
 /// and its answer is kept. Records that were settled before stay, so a duplicate that comes after the switch was turned on
 /// again receives the kept answer. What ran while it was off has no record: its duplicate runs once more after that. A
-/// duplicate that is let through is not told apart from a first request: it has no [`Operation`](crate::Operation), and in
-/// transaction mode no transaction, so a handler that takes `Tx` fails for it.
+/// handler cannot distinguish a duplicate that is let through from a first request: there is no
+/// [`Operation`](crate::Operation), and in transaction mode no transaction, so a handler that takes `Tx` fails for it.
 ///
 /// Each layer reports a change as [`Event::Switched`](crate::Event::Switched), with the first request that comes after
 /// it. While a layer is not on, an event of `tracing` at level WARN names each of its routes once a minute.

@@ -3,12 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 
-use super::{codec, headers::HeaderPolicy};
-use crate::{
-    body::Collected,
-    http::{respond::Times, response_kind::is_partial},
-    value::Payload,
-};
+use super::{codec, headers::HeaderPolicy, response_kind::is_partial};
+use crate::{body::Collected, http::respond::Times, value::Payload};
 
 impl Payload {
     /// Keeps `response` as the answer of the operation.

@@ -6,9 +6,9 @@
 
 use http::{HeaderMap, HeaderValue, Response};
 
-use super::codec;
+use super::{codec, response_kind::has_failed};
 use crate::{
-    http::{Exchange, answer::RecordAction, respond::Times, response_kind::has_failed},
+    http::{Exchange, answer::RecordAction, respond::Times},
     problem,
 };
 
