@@ -1,4 +1,4 @@
-//! Whether a layer protects: what its switches say, and who is told.
+//! Whether a layer protects: what its switches say, and who learns of it.
 
 use super::Engine;
 use crate::value::{Event, Protection};
