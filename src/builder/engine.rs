@@ -54,11 +54,12 @@ macro_rules! engine_setter {
         }
     };
     (observer $(#[$more:meta])*) => {
-        /// Sets the observer that receives the [events](crate::Event).
+        /// Adds an observer, which receives the [events](crate::Event). Several calls add up; the observers are called in
+        /// their order.
         ///
         $(#[$more])*
         pub fn observer(self, observer: impl $crate::value::Observer) -> Self {
-            self.with_engine(|engine| engine.observer = Some(::std::sync::Arc::new(observer)))
+            self.with_engine(|engine| engine.observers.push(::std::sync::Arc::new(observer)))
         }
     };
     (switch $(#[$more:meta])*) => {

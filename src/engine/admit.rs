@@ -117,11 +117,17 @@ impl Engine {
             pending.disarm();
             match claimed {
                 Claimed::Granted(granted) => {
+                    if waiter.is_some() {
+                        self.report_wait(key, start, true);
+                    }
                     return Ok(self.granted(key, Grant { granted, sent, timer, transaction: None }));
                 }
                 Claimed::Running { holder, left } => {
                     running = Some(left);
                     if start.elapsed() >= *wait {
+                        if waiter.is_some() {
+                            self.report_wait(key, start, false);
+                        }
                         return Err(NotRun::Running(left));
                     }
                     if waiter.is_none() {
@@ -132,6 +138,7 @@ impl Engine {
                     let asked = Instant::now();
                     let rest = wait.saturating_sub(start.elapsed());
                     if !Box::pin(self.wait(waiter, holder, limit, rest)).await {
+                        self.report_wait(key, start, false);
                         return Err(NotRun::Running(left.saturating_sub(asked.elapsed())));
                     }
                     sent = Instant::now();
@@ -139,6 +146,7 @@ impl Engine {
                 ended => {
                     if let Some(waiter) = waiter {
                         waiter.has_ended();
+                        self.report_wait(key, start, true);
                     }
                     return Err(ended.into());
                 }
@@ -146,10 +154,17 @@ impl Engine {
         }
     }
 
+    /// Reports the end of a wait that began at `start`.
+    fn report_wait(&self, key: &RecordKey, start: Instant, ended: bool) {
+        let waited = self.observed_since(Some(start));
+        self.report(&Event::Waited { key, waited, ended });
+    }
+
     /// Reports a grant.
     pub(super) fn granted(&self, key: &RecordKey, grant: Grant) -> Grant {
         let Granted { attempt, takeover, .. } = grant.granted;
-        self.report(&Event::Claimed { key, attempt, takeover });
+        let took = self.observed_since(Some(grant.sent));
+        self.report(&Event::Claimed { key, attempt, takeover, took });
         grant
     }
 

@@ -86,8 +86,8 @@ pub(crate) struct Engine {
     pub(crate) waiting: Arc<WaitingBodies>,
     /// The duplicates that wait, by key.
     waiters: Arc<Waiters>,
-    /// Sees every event.
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Each of them sees every event.
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
     /// Whether anything is protected.
     pub(crate) switches: Switches,
     /// Keys what the store, logs and other services see of callers and contents.
@@ -117,7 +117,7 @@ impl Engine {
             background_tasks: BackgroundTasks::new(),
             waiting: WaitingBodies::new(WaitingBodies::LIMIT),
             waiters: Arc::default(),
-            observer: None,
+            observers: Vec::new(),
             switches: Switches::default(),
             secret: None,
         }

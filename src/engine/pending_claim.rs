@@ -59,7 +59,7 @@ async fn release_until_done(engine: &Engine, key: &RecordKey, release: &Release,
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
     loop {
         match bounded(engine.store.release(key, release), engine.store_timeout).await {
-            Ok(Finished::Done) => return engine.report(&Event::Released { key }),
+            Ok(Finished::Done) => return engine.report(&Event::Released { key, after: Duration::ZERO }),
             Ok(Finished::Refused(_)) if since.elapsed() >= lease => return,
             Ok(Finished::Refused(_)) => {}
             Err(error) if error.is_temporary() => since = Instant::now(),

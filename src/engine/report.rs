@@ -2,7 +2,12 @@
 //!
 //! Keys, scopes and credentials never reach an event's text: a key appears as its log id.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::Instant;
 
 use super::Engine;
 use crate::value::Event;
@@ -10,11 +15,22 @@ use crate::value::Event;
 use crate::value::{RecordKey, Refusal};
 
 impl Engine {
-    /// Reports an event to the observer and, with the feature, to `tracing`.
+    /// Returns the time since `moment`, if anybody observes: otherwise no clock is read, and it is zero.
+    pub(crate) fn observed_since(&self, moment: Option<Instant>) -> Duration {
+        moment.filter(|_| !self.observers.is_empty()).map_or(Duration::ZERO, |moment| moment.elapsed())
+    }
+
+    /// Returns how old an answer is that was kept at `kept`, if anybody observes.
+    pub(crate) fn observed_age(&self, kept: Option<SystemTime>) -> Option<Duration> {
+        let kept = kept.filter(|_| !self.observers.is_empty())?;
+        Some(SystemTime::now().duration_since(kept).unwrap_or_default())
+    }
+
+    /// Reports an event to the observers and, with the feature, to `tracing`.
     pub(crate) fn report(&self, event: &Event<'_>) {
         #[cfg(feature = "tracing")]
         trace(self, event);
-        if let Some(observer) = &self.observer {
+        for observer in &self.observers {
             // A panic of the observer must not end the run. The panic hook has reported it.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(event)));
         }
@@ -53,11 +69,13 @@ fn trace(engine: &Engine, event: &Event<'_>) {
         Event::WouldReplay { key } => {
             info!(key = id(key), "let through, since the layer only observes: it would receive the kept answer");
         }
+        Event::Waited { key, waited, ended } => trace!(key = id(key), ?waited, ended, "waited"),
+        Event::Keyless { route } => trace!(route, "passed without a key"),
         Event::Unverified { status } => info!(status = status.as_u16(), "refused: the request was not verified"),
-        Event::Replayed { key } => debug!(key = id(key), "replayed"),
+        Event::Replayed { key, .. } => debug!(key = id(key), "replayed"),
         Event::ReplayRefused { key, status } => info!(key = id(key), status = status.as_u16(), "refused to replay"),
         Event::Responded { key } => debug!(key = id(key), "responded"),
-        Event::Claimed { key, attempt, takeover: true } => {
+        Event::Claimed { key, attempt, takeover: true, .. } => {
             warn!(
                 key = id(key),
                 route = key.route(),
@@ -67,8 +85,8 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             );
         }
         Event::Claimed { key, attempt, .. } => trace!(key = id(key), attempt, "claimed"),
-        Event::Settled { key, tombstone } => trace!(key = id(key), tombstone, "settled"),
-        Event::Released { key } => debug!(key = id(key), "released"),
+        Event::Settled { key, tombstone, .. } => trace!(key = id(key), tombstone, "settled"),
+        Event::Released { key, .. } => debug!(key = id(key), "released"),
         Event::ClaimLost { key, attempt } => {
             warn!(
                 key = id(key),

@@ -165,7 +165,10 @@ impl Exchange {
         };
         let keyed = match keyed {
             Ok(Some(keyed)) => keyed,
-            Ok(None) => return Begun::Ended(pass(&mut service, parts, incoming.body).await),
+            Ok(None) => {
+                self.report_keyless(&parts);
+                return Begun::Ended(pass(&mut service, parts, incoming.body).await);
+            }
             Err(refusal) if only_observed => {
                 self.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
                 return Begun::Ended(pass(&mut service, parts, incoming.body).await);

@@ -224,7 +224,10 @@ where
     let Some(Receiving { exchange, parts, subject, .. }) = receiving else { polled_after_ready() };
     let keyed = match exchange.claim(parts, &whole.data, subject, whole.data.len()) {
         Ok(Some(keyed)) => keyed,
-        Ok(None) => return pass(receiving, whole),
+        Ok(None) => {
+            exchange.report_keyless(parts);
+            return pass(receiving, whole);
+        }
         Err(refusal) if subject.only_observed => {
             exchange.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
             return pass(receiving, whole);

@@ -26,7 +26,7 @@ use super::{Exchange, RouteSource, Scoping};
 use crate::{
     extract::{Credentials, Seen, full_uri, key::KeyExtractor, route},
     token::PresentedToken,
-    value::{Caller, KeyError, OnDuplicate, Protection, RecordKey, Refusal},
+    value::{Caller, Event, KeyError, OnDuplicate, Protection, RecordKey, Refusal},
 };
 
 /// Whose operation it is, and which, as far as the head says so.
@@ -104,6 +104,13 @@ impl Exchange {
             self.engine.name_unprotected(&self.route_of(parts), protection);
         }
         if self.disabled { Protection::Off } else { protection }
+    }
+
+    /// Reports a request that has no key and needs none.
+    pub(super) fn report_keyless(&self, parts: &Parts) {
+        if !self.engine.observers.is_empty() {
+            self.engine.report(&Event::Keyless { route: &self.route_of(parts) });
+        }
     }
 
     /// Returns the route of a request.

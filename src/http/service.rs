@@ -135,7 +135,10 @@ where
             return self.pass_unprotected(parts, body);
         }
         match self.exchange.subject(&parts) {
-            Ok(None) => self.pass_unprotected(parts, body),
+            Ok(None) => {
+                self.exchange.report_keyless(&parts);
+                self.pass_unprotected(parts, body)
+            }
             Err(refusal) if protection == Protection::ObserveOnly => {
                 self.exchange.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
                 self.pass_unprotected(parts, body)

@@ -47,7 +47,7 @@ impl Rules {
             Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
                 match self.kept(payload.as_ref()) {
                     Ok(value) => {
-                        engine.report(&Event::Replayed { key });
+                        engine.report(&Event::Replayed { key, age: None });
                         return Ok(value);
                     }
                     Err(refusal) => refusal,

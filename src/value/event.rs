@@ -21,6 +21,8 @@ pub enum Event<'a> {
     Replayed {
         /// The operation.
         key: &'a RecordKey,
+        /// How long ago the answer was kept, by the wall clocks of the two processes; `None` if that is not known.
+        age: Option<Duration>,
     },
     /// A duplicate received an answer of the application's own.
     #[non_exhaustive]
@@ -75,6 +77,8 @@ pub enum Event<'a> {
         attempt: u32,
         /// Whether the claim before it had lapsed.
         takeover: bool,
+        /// How long the store took to grant it.
+        took: Duration,
     },
     /// The handler ended. Its answer was kept or, as a tombstone, only the fact that it ran.
     #[non_exhaustive]
@@ -83,12 +87,35 @@ pub enum Event<'a> {
         key: &'a RecordKey,
         /// Whether only a tombstone was kept, and no answer.
         tombstone: bool,
+        /// The size of what was kept, in bytes; 0 for a tombstone.
+        kept: usize,
+        /// The time since the claim was sent: the claim, the run, and its record.
+        after: Duration,
     },
     /// The handler ended, and the key is free for the next try.
     #[non_exhaustive]
     Released {
         /// The operation.
         key: &'a RecordKey,
+        /// The time since the claim was sent; zero if the claim was never answered.
+        after: Duration,
+    },
+    /// A duplicate has waited for the end of the first one.
+    #[non_exhaustive]
+    Waited {
+        /// The operation.
+        key: &'a RecordKey,
+        /// How long it has waited.
+        waited: Duration,
+        /// Whether the first one has ended. Otherwise the wait was over before, and the duplicate is refused.
+        ended: bool,
+    },
+    /// A request without a key reached the inner service unprotected, as
+    /// [`key_optional`](crate::IdempotencyLayer::key_optional) admits.
+    #[non_exhaustive]
+    Keyless {
+        /// The route of the request.
+        route: &'a str,
     },
     /// The claim was lost to another request while the handler ran.
     #[non_exhaustive]

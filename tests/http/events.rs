@@ -232,3 +232,63 @@ async fn an_observer_may_be_shared_or_a_closure() {
     }
     assert_eq!((shared.0.load(Ordering::Relaxed), counted.get()), (2, 1));
 }
+
+#[derive(Clone, Default)]
+struct Figures(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl Observer for Figures {
+    fn on_event(&self, event: &Event<'_>) {
+        let text = match *event {
+            Event::Claimed { took, .. } => format!("claimed within a second: {}", took < secs(1)),
+            Event::Settled { kept, after, .. } => format!("kept something: {}, after {after:?}", kept > 0),
+            Event::Released { after, .. } => format!("released after {after:?}"),
+            Event::Replayed { age, .. } => format!("replayed, with an age: {}", age.is_some()),
+            Event::Waited { waited, ended, .. } => format!("waited {waited:?}, to its end: {ended}"),
+            Event::Keyless { route, .. } => format!("without a key: {route}"),
+            _ => return,
+        };
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_say_how_long_it_took_and_every_observer_receives_them() {
+    let (one, other) = (Figures::default(), Figures::default());
+    let layer = IdempotencyLayer::new(tower_idempotency::MemoryStore::new())
+        .observer(one.clone())
+        .observer(other.clone())
+        .key_optional()
+        .while_running(WhileRunning::Wait(secs(4)));
+    let handler = async |body: String| {
+        sleep(secs(body.parse().unwrap_or(0))).await;
+        if body == "fails" { Err(http::StatusCode::BAD_GATEWAY) } else { Ok(body) }
+    };
+    let app = axum::Router::new().route("/run", axum::routing::post(handler)).layer(layer);
+    let ask = async |key: &str, body: &'static str| {
+        use tower::ServiceExt;
+        let mut request = http::Request::post("/run");
+        if !key.is_empty() {
+            request = request.header("idempotency-key", key);
+        }
+        app.clone().oneshot(request.body(axum::body::Body::from(body)).unwrap()).await.unwrap();
+    };
+    let beside = async |seconds| {
+        sleep(secs(seconds)).await;
+        ask("slow", "7").await;
+    };
+    ask("", "").await;
+    ask("fails", "fails").await;
+    tokio::join!(ask("slow", "7"), beside(1), beside(5));
+    let expected = [
+        "without a key: /run",
+        "claimed within a second: true",
+        "released after 0ns",
+        "claimed within a second: true",
+        "waited 4s, to its end: false",
+        "kept something: true, after 7s",
+        "waited 2s, to its end: true",
+        "replayed, with an age: true",
+    ];
+    assert_eq!(*one.0.lock().unwrap(), expected);
+    assert_eq!(*other.0.lock().unwrap(), expected);
+}

@@ -1,9 +1,8 @@
 //! The end of a claim in transaction mode: the transaction is committed with the record in it, or rolled back.
 
-use super::{
-    RunState,
-    finish::{EndRequest, FinishOutcome},
-};
+use bytes::Bytes;
+
+use super::{RunState, end_request::EndRequest, finish::FinishOutcome};
 use crate::{
     engine::{Engine, timer::bounded},
     store::{Committed, FailedAttempt, Transaction},
@@ -26,9 +25,10 @@ impl Engine {
         match end {
             EndRequest::Settle(settlement) => {
                 let tombstone = settlement.payload.is_none();
+                let kept = settlement.payload.as_ref().map_or(0, Bytes::len);
                 match bounded(transaction.commit(settlement), self.store_timeout).await {
                     Ok(Committed::Done) => {
-                        self.report(&Event::Settled { key, tombstone });
+                        self.report(&Event::Settled { key, tombstone, kept, after: state.age(self) });
                         FinishOutcome::Recorded
                     }
                     Ok(Committed::RolledBack(error)) => {
@@ -44,7 +44,7 @@ impl Engine {
             EndRequest::Release(_) => {
                 // Whatever the database says: a transaction that is not committed ends with its connection.
                 match bounded(transaction.roll_back(), self.store_timeout).await {
-                    Ok(()) => self.report(&Event::Released { key }),
+                    Ok(()) => self.report(&Event::Released { key, after: state.age(self) }),
                     Err(error) => failed(&error),
                 }
                 FinishOutcome::Recorded
@@ -57,9 +57,12 @@ impl Engine {
     pub(super) async fn record_failure(&self, state: &RunState, failed: FailedAttempt) {
         let Some(store) = &self.transactions else { return };
         let (key, settles) = (&state.key, failed.payload.is_some());
+        let kept = failed.payload.as_ref().map_or(0, Bytes::len);
         let verb = if settles { StoreVerb::Settle } else { StoreVerb::Release };
         match bounded(store.record_failure(key, &state.claim, &failed), self.store_timeout).await {
-            Ok(()) if settles => self.report(&Event::Settled { key, tombstone: false }),
+            Ok(()) if settles => {
+                self.report(&Event::Settled { key, tombstone: false, kept, after: state.age(self) });
+            }
             Ok(()) => {}
             Err(error) => {
                 self.report(&Event::StoreFailed { key, verb, error: &error, retried: false });

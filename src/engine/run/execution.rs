@@ -19,7 +19,8 @@ use tokio::time::Instant;
 
 use super::{
     Completion, Job, Outcome, Run, RunState, Standing,
-    finish::{EndRequest, FinishOutcome, Tried},
+    end_request::EndRequest,
+    finish::{FinishOutcome, Tried},
     heartbeat::report_stall,
 };
 use crate::{

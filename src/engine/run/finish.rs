@@ -15,17 +15,16 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::{Run, RunState, heartbeat::Heartbeat};
+use super::{Run, end_request::EndRequest, heartbeat::Heartbeat};
 use crate::{
     engine::{
         Engine,
         timer::{Timer, later, too_late},
     },
     store::{Finished, StoreFuture},
-    value::{Backoff, Claimant, Event, Record, Release, Settlement, StoreError, StoreErrorKind, StoreVerb},
+    value::{Backoff, Event, Record, Release, StoreError, StoreErrorKind},
 };
 
 /// How a claim ended.
@@ -49,51 +48,6 @@ pub(super) enum Tried {
     Failed,
     /// The store does not answer at once.
     NotYet,
-}
-
-/// How a claim is to end.
-pub(super) enum EndRequest {
-    Settle(Settlement),
-    Release(Release),
-}
-
-impl EndRequest {
-    /// With a payload, or with `None` as a tombstone.
-    pub(super) fn settle(claimant: Claimant, payload: Option<Bytes>, retention: Duration) -> Self {
-        Self::Settle(Settlement::new(claimant, payload, retention))
-    }
-
-    /// Without an answer, so that the next try runs.
-    pub(super) fn release(claimant: Claimant, keep: Duration) -> Self {
-        Self::Release(Release::new(claimant, keep))
-    }
-
-    /// As if the claim had not been.
-    pub(super) fn undo(claimant: Claimant, keep: Duration) -> Self {
-        Self::Release(Release::undo(claimant, keep))
-    }
-
-    /// Leaves the answer out, of which there is one, so that what is to be kept is a tombstone.
-    fn leave_answer_out(&mut self) -> bool {
-        match self {
-            Self::Settle(settlement) => settlement.payload.take().is_some(),
-            Self::Release(_) => false,
-        }
-    }
-
-    pub(super) fn verb(&self) -> StoreVerb {
-        match self {
-            Self::Settle(_) => StoreVerb::Settle,
-            Self::Release(_) => StoreVerb::Release,
-        }
-    }
-
-    fn send<'a>(&'a self, engine: &'a Engine, state: &'a RunState) -> StoreFuture<'a, Finished> {
-        match self {
-            Self::Settle(settlement) => engine.store.settle(&state.key, settlement),
-            Self::Release(release) => engine.store.release(&state.key, release),
-        }
-    }
 }
 
 impl Run {
@@ -247,10 +201,7 @@ impl Run {
         let key = &self.state.key;
         match answer {
             Ok(Finished::Done | Finished::AlreadyDone) => {
-                engine.report(&match end {
-                    EndRequest::Settle(settlement) => Event::Settled { key, tombstone: settlement.payload.is_none() },
-                    EndRequest::Release(_) => Event::Released { key },
-                });
+                engine.report(&end.event(key, self.state.age(engine)));
                 Some(FinishOutcome::Recorded)
             }
             // What an earlier try has undone is gone.

@@ -10,7 +10,7 @@
 //! - `state`: what the handler, the heartbeat and the guard of a client that leaves share.
 //! - `execution`: the future of the whole.
 //! - `heartbeat`: renews the lease while the work is pending.
-//! - `finish`: settles, releases or undoes, with retries. `commit`: the same in transaction mode.
+//! - `end_request`: what the store is asked for at the end. `finish`: settles, releases or undoes, with retries. `commit`: the same in transaction mode.
 //! - `outcome`: what came of it.
 //!
 //! # Why the future is written by hand
@@ -23,6 +23,7 @@
 //! `src/http/tests.rs` asserts it.
 
 mod commit;
+mod end_request;
 mod execution;
 mod finish;
 mod heartbeat;

@@ -46,7 +46,7 @@ pub(crate) struct RunState {
     pub(crate) slot: Option<TransactionSlot>,
     party: Party,
     flags: AtomicU8,
-    /// When the claim was sent. `None` if there is no lease to renew.
+    /// When the claim was sent. `None` if there is none.
     sent: Option<Instant>,
     /// How long after that the last renewal that succeeded was sent, in milliseconds, rounded down.
     renewed_after: AtomicU64,
@@ -71,8 +71,7 @@ impl RunState {
             secret: engine.secret.clone(),
             party: request.party,
             flags: AtomicU8::new(if engine.cancel_on_disconnect { ATTACHED } else { 0 }),
-            // Nobody else can have a key whose transaction has not ended.
-            sent: Some(grant.sent).filter(|_| slot.is_none()),
+            sent: Some(grant.sent),
             renewed_after: AtomicU64::new(0),
             slot,
             changed: Notify::const_new(),
@@ -97,6 +96,11 @@ impl RunState {
             directives: Mutex::new(HandlerDirectives::default()),
             runtime: OnceLock::new(),
         }
+    }
+
+    /// Returns the time since the claim was sent, if anybody observes.
+    pub(super) fn age(&self, engine: &Engine) -> Duration {
+        engine.observed_since(self.sent)
     }
 
     fn is(&self, flag: u8) -> bool {
@@ -179,7 +183,9 @@ impl RunState {
 
     /// Returns when the claim, or its last renewal that succeeded, was sent; `None` if there is no lease to renew.
     pub(super) fn renewed(&self) -> Option<Instant> {
-        self.sent?.checked_add(Duration::from_millis(self.renewed_after.load(Ordering::Acquire)))
+        // Nobody else can have a key whose transaction has not ended.
+        let first = self.sent.filter(|_| self.slot.is_none())?;
+        first.checked_add(Duration::from_millis(self.renewed_after.load(Ordering::Acquire)))
     }
 
     /// Records a renewal that succeeded, by the moment at which it was sent.

@@ -59,8 +59,8 @@ impl Exchange {
     /// The body is a slice of the payload, so a replay copies nothing. Headers that the layer excludes today are
     /// removed, since an earlier process may have kept them.
     pub(crate) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
-        self.engine.report(&Event::Replayed { key });
         let (completed, expires) = (kept.completed, kept.expires);
+        self.engine.report(&Event::Replayed { key, age: self.engine.observed_age(completed) });
         let failed = kept.has_failed();
         let mut trailers = kept.trailers;
         // What is left out today was perhaps kept by yesterday's process.

@@ -37,6 +37,7 @@ impl Observer for Log {
             Event::FailedOpen { .. } => "failed open".to_owned(),
             Event::Detached { .. } => "detached".to_owned(),
             Event::Dropped { after, .. } => format!("dropped: {after:?}"),
+            Event::Waited { .. } | Event::Keyless { .. } => return,
             _ => format!("unknown: {event:?}"),
         };
         self.0.lock().unwrap().push(line);
