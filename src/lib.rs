@@ -215,6 +215,10 @@ pub mod service {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(all(doctest, feature = "axum", feature = "memory"))]
+#[doc = include_str!("../README.zh-CN.md")]
+struct ReadmeInChinese;
+
 #[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::layer::MessageLogLayer;

@@ -59,7 +59,7 @@ fn documents() -> Vec<PathBuf> {
     let docs = fs::read_dir(root().join("docs")).expect("docs are readable");
     let mut all: Vec<_> = docs.map(|entry| entry.expect("an entry").path()).collect();
     all.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    all.extend([root().join("README.md"), root().join("benches/README.md")]);
+    all.extend(["README.md", "README.zh-CN.md", "benches/README.md"].map(|name| root().join(name)));
     all
 }
 
