@@ -4,6 +4,10 @@
 #[doc = include_str!("../docs/glossary.md")]
 pub mod glossary {}
 
+/// Choosing: from the business case to the call.
+#[doc = include_str!("../docs/choosing.md")]
+pub mod choosing {}
+
 /// The order of layers.
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}
