@@ -44,7 +44,7 @@ pub enum Protection {
 /// | a duplicate | is replayed or refused | runs too, and nothing is written for it: [`Event::WouldReplay`](crate::Event::WouldReplay), [`WouldRefuse`](crate::Event::WouldRefuse) | runs too |
 /// | a request without a key or scope, with a bad one, or with another content | is refused | runs: `WouldRefuse` | runs |
 /// | the store fails | is refused, unless the layer fails open | runs: `WouldRefuse` | is not asked |
-/// | [`verify`](crate::IdempotencyLayer::verify), limits of the request body | hold | hold | `verify` holds |
+/// | [`verify`](crate::IdempotencyLayer::verify), the rejection of an extractor, limits of the request body | hold | hold | `verify` holds |
 ///
 /// A switch changes nothing about what has begun: a run that was claimed while the switch was on ends as it would have,
 /// and its answer is kept. Records that were settled before stay, so a duplicate that comes after the switch was turned on
