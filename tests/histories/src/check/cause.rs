@@ -1,0 +1,64 @@
+use super::operation::{Operation, Run, Struck, Told};
+
+/// By how much two clocks of one machine differ, if both are read in milliseconds.
+const ROUNDED: u64 = 5;
+
+impl Told<'_> {
+    /// Why an operation had an effect in a second run, although the first one had it: the claim of the first one lapsed,
+    /// before its answer was kept, because of a fault.
+    pub(super) fn cause(&self, operation: &Operation<'_>, first: &Run<'_>, second: &Run<'_>) -> Option<&'static str> {
+        // An answer that was kept stays.
+        let may_be = operation.kept(first).is_none() && second.attempt > first.attempt;
+        let has_lapsed = second.began + ROUNDED >= first.asked + self.lease;
+        (may_be && has_lapsed).then(|| self.lapse(operation, first, second.began)).flatten()
+    }
+
+    /// Why the claim of a run may have lapsed before a time: its process was killed, or it and the store could not
+    /// reach each other for half of a lease or more. A lease is renewed each third of it.
+    pub(super) fn lapse(&self, operation: &Operation<'_>, run: &Run<'_>, until: u64) -> Option<&'static str> {
+        // The answer is kept before a client has it, save if a fault is in the way.
+        let known = operation.answered(run).unwrap_or(u64::MAX);
+        let touches = |fault: &&Struck<'_>| {
+            let concerned = [run.service, "store", "host"].contains(&fault.target);
+            concerned && fault.ended >= run.asked && fault.began <= until.min(known)
+        };
+        let faults: Vec<_> = self.faults.iter().filter(touches).collect();
+        let killed = |fault: &&Struck<'_>| {
+            fault.name == "kill" && fault.target == run.service && (run.asked..=until).contains(&fault.began)
+        };
+        let was_killed = faults.iter().copied().any(|fault| killed(&fault));
+        let apart = faults.iter().any(|fault| fault.name != "kill");
+        if was_killed || (apart && self.faults.iter().any(|fault| killed(&fault))) {
+            return Some("its process was killed");
+        }
+        let away = |names: &[&str]| {
+            let faults = faults.iter().filter(|fault| names.contains(&fault.name));
+            covered(faults.map(|fault| (fault.began.max(run.asked), fault.ended.min(until))).collect())
+        };
+        let parts = [
+            ("its process stood still", away(&["stop", "still"])),
+            ("its link was faulty", away(&["cut", "half-open", "held", "unanswered", "slow"])),
+            ("the store was away", away(&["store-kill", "store-stop"])),
+        ];
+        let all = away(&faults.iter().map(|fault| fault.name).collect::<Vec<_>>());
+        let longest = parts.into_iter().max_by_key(|(_, time)| *time)?;
+        (all >= self.lease / 2).then_some(longest.0)
+    }
+}
+
+/// How long it is that at least one of these spans lasts.
+fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let (mut sum, mut end) = (0, 0);
+    for (from, to) in spans {
+        sum += to.saturating_sub(from.max(end));
+        end = end.max(to);
+    }
+    sum
+}
+
+#[test]
+fn spans_that_overlap_count_once() {
+    assert_eq!(covered(vec![(10, 20), (15, 30), (40, 50), (42, 45)]), 30);
+    assert_eq!(covered(vec![(9, 5)]), 0);
+}

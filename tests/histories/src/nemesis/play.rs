@@ -1,0 +1,88 @@
+use std::{io, sync::Arc};
+
+use rustix::process::Signal;
+use tokio::sync::{Mutex, watch};
+
+use super::{Fault, Planned, Schedule};
+use crate::{
+    history::{Line, Log},
+    proxy::{Passage, Proxy},
+    servers::Server,
+    services::Supervised,
+    time::{now, pause},
+};
+
+/// What faults are done to.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) services: Vec<Supervised>,
+    /// One for each service.
+    pub(crate) proxies: Vec<Proxy>,
+    pub(crate) server: Mutex<Server>,
+    pub(crate) log: Arc<Log>,
+}
+
+/// Plays a schedule until `end` is true, and ends with everything healed.
+pub(crate) async fn play(stage: Arc<Stage>, schedule: Schedule, end: watch::Receiver<bool>) -> io::Result<()> {
+    let mut ends = end.clone();
+    for planned in schedule {
+        tokio::select! {
+            () = pause(planned.pause) => {}
+            _ = ends.wait_for(|end| *end) => {}
+        }
+        if *end.borrow() {
+            break;
+        }
+        stage.strike(planned).await?;
+    }
+    Ok(())
+}
+
+impl Stage {
+    async fn strike(&self, planned: Planned) -> io::Result<()> {
+        println!("{planned}");
+        let Planned { fault, service, lasts, late, clock, .. } = planned;
+        let (target, proxy) = (&self.services[service], &self.proxies[service]);
+        let began = now();
+        match fault {
+            Fault::Stop => {
+                target.signal(Signal::STOP).await;
+                pause(lasts).await;
+                target.signal(Signal::CONT).await;
+            }
+            Fault::Kill => {
+                target.kill().await;
+                pause(lasts).await;
+                target.start(clock).await?;
+            }
+            Fault::HalfOpen => {
+                proxy.go_silent();
+                pause(lasts).await;
+            }
+            Fault::Cut => pass(proxy, Passage::Cut, lasts).await,
+            Fault::Held => pass(proxy, Passage::Held, lasts).await,
+            Fault::Unanswered => pass(proxy, Passage::Unanswered, lasts).await,
+            Fault::Slow => pass(proxy, Passage::Slow(late), lasts).await,
+            Fault::StoreKill => {
+                let mut server = self.server.lock().await;
+                server.kill();
+                pause(lasts).await;
+                server.start_again().await?;
+            }
+            Fault::StoreStop => {
+                let mut server = self.server.lock().await;
+                server.stop();
+                pause(lasts).await;
+                server.go_on();
+            }
+        }
+        self.log.add(Line::Fault { name: fault.name().into(), target: planned.target(), began });
+        Ok(())
+    }
+}
+
+async fn pass(proxy: &Proxy, passage: Passage, lasts: u64) {
+    proxy.set(passage);
+    pause(lasts).await;
+    proxy.set(Passage::Open);
+}
