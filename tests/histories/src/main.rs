@@ -4,6 +4,7 @@
 //! ```console
 //! $ cargo run -p histories -- play redis --operations 1000 --seed 7
 //! $ cargo run -p histories -- check target/histories/redis/history
+//! $ cargo run -p histories -- resources postgres --rounds 10
 //! ```
 
 mod check;
@@ -13,6 +14,7 @@ mod nemesis;
 mod play;
 mod proxy;
 mod random;
+mod resources;
 mod servers;
 mod service;
 mod services;
@@ -26,8 +28,12 @@ use self::{
     service::Settings,
 };
 
-const USAGE: &str = "usage: histories play STORE [--operations N] [--seconds S] [--seed N] [--pace N] [--lease MS] \
-                     [--folder PATH] [--service PATH]... | histories check FILE";
+const USAGE: &str = "usage:
+  histories play STORE [--operations N] [--seconds S] [--seed N] [--pace N] [--lease MS] [--folder PATH]
+      [--service PROGRAM]...
+  histories check FILE
+  histories resources STORE [--keys N] [--waiters N] [--background N] [--slow N] [--work MS] [--rounds N]
+      [--restart SECONDS] [--folder PATH]";
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
@@ -55,6 +61,10 @@ async fn run(words: &[String]) -> Result<Option<Report>, Box<dyn Error>> {
             let options = options(store, rest)?;
             println!("{}, seed {}, {}", store, options.seed, options.folder.display());
             play::play(&options).await.map(Some)
+        }
+        [verb, store, rest @ ..] if verb == "resources" => {
+            resources::measure(&resources_options(store, rest)?).await?;
+            Ok(None)
         }
         [verb, file] if verb == "check" => Ok(Some(check(&history::parse(&fs::read_to_string(file)?)?))),
         _ => Err(USAGE.into()),
@@ -90,6 +100,35 @@ fn options(store: &str, words: &[String]) -> Result<Options, Box<dyn Error>> {
     }
     if options.binaries.is_empty() {
         options.binaries.push(env::current_exe()?);
+    }
+    Ok(options)
+}
+
+fn resources_options(store: &str, words: &[String]) -> Result<resources::Options, Box<dyn Error>> {
+    let mut options = resources::Options {
+        store: store.parse()?,
+        keys: 100_000,
+        waiters: 10_000,
+        background: 1_000,
+        slow: 500,
+        work: 3_000,
+        rounds: 4,
+        restart: 60,
+        folder: PathBuf::from("target/resources").join(store),
+    };
+    for pair in words.chunks(2) {
+        let [flag, value] = pair else { return Err(USAGE.into()) };
+        match &**flag {
+            "--keys" => options.keys = value.parse()?,
+            "--waiters" => options.waiters = value.parse()?,
+            "--background" => options.background = value.parse()?,
+            "--slow" => options.slow = value.parse()?,
+            "--work" => options.work = value.parse()?,
+            "--rounds" => options.rounds = value.parse()?,
+            "--restart" => options.restart = value.parse()?,
+            "--folder" => options.folder = value.into(),
+            _ => return Err(USAGE.into()),
+        }
     }
     Ok(options)
 }

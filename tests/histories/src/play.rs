@@ -36,7 +36,8 @@ pub(crate) struct Options {
     pub(crate) lease: u64,
     /// The folder of the history.
     pub(crate) folder: PathBuf,
-    /// The programs of the services, in turn: several versions side by side.
+    /// The programs of the services: all begin with the first one, and each start takes the next one. So versions stand
+    /// side by side, and services go from one to the other.
     pub(crate) binaries: Vec<PathBuf>,
 }
 
@@ -93,7 +94,7 @@ async fn set_up(options: &Options, log: Arc<Log>) -> Result<Stage, Box<dyn Error
             lease: *lease,
             clock: 0,
         };
-        services.push(Supervised::new(binaries[number % binaries.len()].clone(), settings));
+        services.push(Supervised::new(binaries.clone(), settings));
         proxies.push(proxy);
     }
     let mut clocks = [0, 300, -300];
@@ -105,7 +106,7 @@ async fn set_up(options: &Options, log: Arc<Log>) -> Result<Stage, Box<dyn Error
 async fn add_rows(store: Kind, stage: &Stage) -> Result<(), Box<dyn Error>> {
     let url = stage.server.lock().await.url();
     let rows = match store {
-        Kind::Redis => return Ok(()),
+        Kind::Redis | Kind::Memory => return Ok(()),
         Kind::Postgres => sqlx::Postgres::rows(&url).await?,
         Kind::MariaDb => sqlx::MySql::rows(&url).await?,
     };

@@ -18,8 +18,10 @@ use crate::service::Settings;
 #[derive(Debug)]
 pub(crate) struct Supervised {
     pub(crate) name: String,
-    binary: PathBuf,
+    /// The programs that its processes are of, in turn.
+    binaries: Vec<PathBuf>,
     settings: Settings,
+    starts: AtomicUsize,
     /// 0 while it does not serve.
     port: AtomicU16,
     process: Mutex<Option<Process>>,
@@ -39,10 +41,11 @@ impl Drop for Process {
 }
 
 impl Supervised {
-    pub(crate) fn new(binary: PathBuf, settings: Settings) -> Self {
+    pub(crate) fn new(binaries: Vec<PathBuf>, settings: Settings) -> Self {
         let name = settings.name.clone();
-        let (port, process, crashes) = (AtomicU16::new(0), Mutex::new(None), AtomicUsize::new(0));
-        Self { name, binary, settings, port, process, crashes }
+        let (starts, crashes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (port, process) = (AtomicU16::new(0), Mutex::new(None));
+        Self { name, binaries, settings, starts, port, process, crashes }
     }
 
     /// The port on which it serves, if it does.
@@ -53,7 +56,8 @@ impl Supervised {
     /// Starts its process with a clock that is so many seconds off, and waits until it serves.
     pub(crate) async fn start(&self, clock: i64) -> io::Result<()> {
         let settings = Settings { clock, ..self.settings.clone() };
-        let mut command = Command::new(&self.binary);
+        let start = self.starts.fetch_add(1, Relaxed);
+        let mut command = Command::new(&self.binaries[start % self.binaries.len()]);
         let said = File::options().create(true).append(true).open(settings.log.with_file_name(&self.name))?;
         command.args(settings.arguments()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said);
         if clock != 0 {
@@ -83,6 +87,11 @@ impl Supervised {
         {
             self.crashes.fetch_add(1, Relaxed);
         }
+    }
+
+    /// The number of its process.
+    pub(crate) async fn id(&self) -> Option<u32> {
+        self.process.lock().await.as_ref().map(|process| process.0.id())
     }
 
     /// How often a process of its has ended without being killed. What it said is in the file of its name.

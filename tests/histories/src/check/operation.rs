@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use crate::history::{Answered, Entry, Line};
 
@@ -106,5 +106,26 @@ impl<'a> Operation<'a> {
 
     fn answers_of(&self, run: &Run<'_>) -> impl Iterator<Item = (u64, &'a Answered)> {
         self.answers.iter().copied().filter(|(_, answered)| answered.execution.as_deref() == Some(run.execution))
+    }
+}
+
+/// Its lines, in the order of time.
+impl fmt::Display for Operation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        for Run { service, body, execution, attempt, takeover, asked, began, effect } in &self.runs {
+            let claim = if *takeover { "takeover" } else { "claim" };
+            lines.push((*began, format!("began {service} {body} {execution} {attempt} {claim} {asked}")));
+            lines.extend(effect.map(|at| (at, format!("effect {execution}"))));
+        }
+        for (at, answered) in &self.answers {
+            lines.push((*at, Line::Answer((*answered).clone()).to_string()));
+        }
+        lines.sort();
+        lines.extend(self.rows.iter().map(|execution| (u64::MAX, format!("row {execution}"))));
+        lines.iter().try_for_each(|(at, line)| match at {
+            &u64::MAX => writeln!(f, "      {line}"),
+            at => writeln!(f, "      {at} {line}"),
+        })
     }
 }

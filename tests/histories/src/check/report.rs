@@ -39,8 +39,8 @@ impl Report {
         report
     }
 
-    pub(crate) fn complain(&mut self, rule: &'static str, key: &str, lines: &impl fmt::Debug) {
-        self.wrong.push((rule, format!("{key}: {lines:#?}")));
+    pub(crate) fn complain(&mut self, rule: &'static str, key: &str, lines: &impl fmt::Display) {
+        self.wrong.push((rule, format!("{key}\n{lines}")));
     }
 
     /// The rules that are broken, each once.
@@ -71,9 +71,14 @@ impl fmt::Display for Report {
             writeln!(f, "  {count} × {cause}")?;
         }
         writeln!(f, "wrong: {}", self.wrong.len())?;
+        let mut rules = BTreeMap::<_, Vec<_>>::new();
+        for (rule, lines) in &self.wrong {
+            rules.entry(rule).or_default().push(lines);
+        }
         // One fault of the crate may show in many operations.
-        for (rule, lines) in self.wrong.iter().take(8) {
-            writeln!(f, "  {rule}: {lines}")?;
+        for (rule, operations) in rules {
+            writeln!(f, "  {} × {rule}, such as", operations.len())?;
+            operations.iter().take(3).try_for_each(|lines| writeln!(f, "    {lines}"))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! - `http`: one request
 //! - `load`: which operations there are, and who asks for them
 
-mod http;
+pub(crate) mod http;
 mod load;
 
 pub(crate) use self::load::{Load, ask_once_more, drive, is_final};

@@ -80,18 +80,23 @@ impl Mode {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.at)?;
-        match &self.line {
-            Line::Lease(lease) => write!(f, "lease {lease}"),
-            Line::Up { service, clock } => write!(f, "up {service} {clock}"),
-            Line::Fault { name, target, began } => write!(f, "fault {name} {target} {began}"),
-            Line::Began { service, key, body, execution, attempt, takeover, asked } => {
+        write!(f, "{} {}", self.at, self.line)
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lease(lease) => write!(f, "lease {lease}"),
+            Self::Up { service, clock } => write!(f, "up {service} {clock}"),
+            Self::Fault { name, target, began } => write!(f, "fault {name} {target} {began}"),
+            Self::Began { service, key, body, execution, attempt, takeover, asked } => {
                 let claim = if *takeover { "takeover" } else { "claim" };
                 write!(f, "began {service} {key} {body} {execution} {attempt} {claim} {asked}")
             }
-            Line::Effect { execution } => write!(f, "effect {execution}"),
-            Line::Row { key, execution } => write!(f, "row {key} {execution}"),
-            Line::Answer(Answered { service, key, body, asked, status, replayed, execution, said }) => {
+            Self::Effect { execution } => write!(f, "effect {execution}"),
+            Self::Row { key, execution } => write!(f, "row {key} {execution}"),
+            Self::Answer(Answered { service, key, body, asked, status, replayed, execution, said }) => {
                 let mut words = format!("answer {service} {key} {body} {asked} {status} ");
                 words.push_str(if *replayed { "replayed" } else { "first" });
                 for word in [execution, said] {
@@ -99,7 +104,7 @@ impl fmt::Display for Entry {
                 }
                 f.write_str(&words)
             }
-            Line::Healed => f.write_str("healed"),
+            Self::Healed => f.write_str("healed"),
         }
     }
 }

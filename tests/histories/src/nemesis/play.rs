@@ -12,6 +12,9 @@ use crate::{
     time::{now, pause},
 };
 
+/// How long a change of the table is tried, in milliseconds.
+const PATIENCE: u64 = 30_000;
+
 /// What faults are done to.
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -74,6 +77,15 @@ impl Stage {
                 server.stop();
                 pause(lasts).await;
                 server.go_on();
+            }
+            Fault::Alter => {
+                // Somebody holds the table most of the time.
+                while let Err(error) = self.server.lock().await.alter(began).await {
+                    if now() > began + PATIENCE {
+                        return Err(io::Error::other(error));
+                    }
+                    pause(50).await;
+                }
             }
         }
         self.log.add(Line::Fault { name: fault.name().into(), target: planned.target(), began });

@@ -23,12 +23,22 @@ pub(crate) enum Fault {
     StoreKill,
     /// The store stands still.
     StoreStop,
+    /// The table of the records is changed.
+    Alter,
 }
 
 impl Fault {
     pub(crate) const OF_SERVICES: [Self; 2] = [Self::Stop, Self::Kill];
-    pub(crate) const OF_LINKS_AND_STORE: [Self; 7] =
-        [Self::Cut, Self::HalfOpen, Self::Held, Self::Unanswered, Self::Slow, Self::StoreKill, Self::StoreStop];
+    pub(crate) const OF_LINKS_AND_STORE: [Self; 8] = [
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Held,
+        Self::Unanswered,
+        Self::Slow,
+        Self::StoreKill,
+        Self::StoreStop,
+        Self::Alter,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -41,6 +51,7 @@ impl Fault {
             Self::Slow => "slow",
             Self::StoreKill => "store-kill",
             Self::StoreStop => "store-stop",
+            Self::Alter => "alter",
         }
     }
 
@@ -54,6 +65,7 @@ impl Fault {
             Self::Unanswered => (30, 150),
             Self::Slow => (60, 160),
             Self::StoreKill => (0, 120),
+            Self::Alter => (0, 0),
         }
     }
 }
@@ -83,7 +95,7 @@ impl Planned {
     /// On whom: `s0` and so on, or `store`.
     pub(crate) fn target(&self) -> String {
         match self.fault {
-            Fault::StoreKill | Fault::StoreStop => "store".into(),
+            Fault::StoreKill | Fault::StoreStop | Fault::Alter => "store".into(),
             _ => format!("s{}", self.service),
         }
     }

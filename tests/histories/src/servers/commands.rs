@@ -23,7 +23,7 @@ pub(super) fn create(kind: Kind, folder: &Path) -> io::Result<()> {
     }
     let data = folder.join("data").display().to_string();
     let mut create = match kind {
-        Kind::Redis => return Ok(()),
+        Kind::Redis | Kind::Memory => return Ok(()),
         Kind::Postgres => command(
             "initdb",
             folder,
@@ -43,6 +43,8 @@ pub(super) fn create(kind: Kind, folder: &Path) -> io::Result<()> {
 pub(super) fn serve(kind: Kind, folder: &Path, port: u16) -> io::Result<Command> {
     let (data, number) = (folder.join("data").display().to_string(), port.to_string());
     match kind {
+        // Nobody asks it.
+        Kind::Memory => command("sleep", folder, &["infinity"]),
         Kind::Redis => {
             let kept = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
             let place = ["--bind", "127.0.0.1", "--port", &number, "--loglevel", "warning"];

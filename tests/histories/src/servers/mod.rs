@@ -17,22 +17,25 @@ pub(crate) enum Kind {
     Redis,
     Postgres,
     MariaDb,
+    /// A store in the memory of each service: not one store, which the checker has to find out.
+    Memory,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Redis, Self::Postgres, Self::MariaDb];
+    pub(crate) const ALL: [Self; 4] = [Self::Redis, Self::Postgres, Self::MariaDb, Self::Memory];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
             Self::Postgres => "postgres",
             Self::MariaDb => "mariadb",
+            Self::Memory => "memory",
         }
     }
 
     /// Whether there are transactions that hold effects too.
     pub(crate) fn is_database(self) -> bool {
-        self != Self::Redis
+        matches!(self, Self::Postgres | Self::MariaDb)
     }
 
     pub(crate) fn url(self, port: u16) -> String {
@@ -40,6 +43,7 @@ impl Kind {
             Self::Redis => format!("redis://127.0.0.1:{port}"),
             Self::Postgres => format!("postgres://tests@127.0.0.1:{port}/postgres"),
             Self::MariaDb => format!("mysql://root@127.0.0.1:{port}/test"),
+            Self::Memory => "memory".into(),
         }
     }
 }

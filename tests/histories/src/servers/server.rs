@@ -6,7 +6,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use sqlx::{Connection, MySqlConnection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection, raw_sql};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -42,6 +42,31 @@ impl Server {
 
     pub(crate) fn url(&self) -> String {
         self.kind.url(self.port)
+    }
+
+    /// Changes the table of the records as a later version might, and removes an index, which a service creates again
+    /// when it starts. Waits for no lock.
+    pub(crate) async fn alter(&self, number: u64) -> sqlx::Result<()> {
+        let url = self.url();
+        match self.kind {
+            Kind::Postgres => {
+                let column = format!("ADD COLUMN IF NOT EXISTS later_{number} BIGINT NOT NULL DEFAULT 0");
+                let text = format!(
+                    "SET lock_timeout = '100ms'; ALTER TABLE idempotency_records {column}; \
+                     DROP INDEX IF EXISTS idempotency_records_due"
+                );
+                raw_sql(AssertSqlSafe(text)).execute(&mut PgConnection::connect(&url).await?).await?;
+            }
+            Kind::MariaDb => {
+                let column = format!("ADD COLUMN IF NOT EXISTS later_{number} BIGINT NOT NULL DEFAULT 0");
+                let text = format!(
+                    "ALTER TABLE idempotency_records NOWAIT {column}, DROP INDEX IF EXISTS idempotency_records_due"
+                );
+                raw_sql(AssertSqlSafe(text)).execute(&mut MySqlConnection::connect(&url).await?).await?;
+            }
+            Kind::Redis | Kind::Memory => {}
+        }
+        Ok(())
     }
 
     /// Stands still, with all of its processes.
@@ -107,6 +132,7 @@ impl Server {
                 Kind::Redis => pings(self.port).await.unwrap_or_default(),
                 Kind::Postgres => PgConnection::connect(&url).await.is_ok(),
                 Kind::MariaDb => MySqlConnection::connect(&url).await.is_ok(),
+                Kind::Memory => true,
             }
         };
         timeout(millis(2_000), asking).await.unwrap_or_default()

@@ -9,17 +9,29 @@ pub(crate) mod handler;
 pub(crate) mod transfer;
 
 use std::{
+    alloc::System,
     error::Error,
     io::{self, Write},
+    net::Ipv4Addr,
     path::PathBuf,
     process,
     sync::{Arc, atomic::AtomicU64},
     thread,
 };
 
-use axum::{Router, extract::Request, middleware::map_request, routing::post, serve::ListenerExt};
-use tokio::net::TcpListener;
-use tower_idempotency::{AfterCrash, IdempotencyLayer, Keep, MySqlStore, PostgresStore, RedisStore, WhileRunning};
+use axum::{
+    Router,
+    extract::Request,
+    middleware::map_request,
+    routing::{get, post},
+    serve::ListenerExt,
+};
+use cap::Cap;
+use tokio::{net::TcpSocket, runtime::Handle};
+use tower_idempotency::{
+    AfterCrash, BackgroundTasks, IdempotencyLayer, Keep, MemoryStore, MySqlStore, PostgresStore, RedisStore,
+    WhileRunning,
+};
 
 use self::{
     handler::{Asked, handle},
@@ -32,6 +44,10 @@ use crate::{
 
 const STORE_TIMEOUT: u64 = 2_000;
 const CONNECTIONS: u32 = 16;
+
+/// Counts what is allocated: an allocator does not return all of it to the operating system.
+#[global_allocator]
+static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 /// What the command line of a service process says.
 #[derive(Clone, Debug)]
@@ -77,18 +93,25 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), Box<dyn Error>> {
     log.watch(&settings.name);
     let service =
         Service { name: settings.name.clone(), log: Arc::clone(&log), began: now(), executions: AtomicU64::default() };
+    let background = BackgroundTasks::new();
     let app = loop {
-        match routes(&settings).await {
+        match routes(&settings, &background).await {
             Ok(routes) => break routes.with_state(Arc::new(service)),
             // The store is away.
             Err(_) => pause(200).await,
         }
     };
-    let app = app.layer(map_request(async |mut request: Request| {
+    let resources = async move || {
+        let tasks = Handle::current().metrics().num_alive_tasks();
+        format!("{} {tasks} {}", HEAP.allocated(), background.count())
+    };
+    let app = app.route("/resources", get(resources)).layer(map_request(async |mut request: Request| {
         request.extensions_mut().insert(Asked(now()));
         request
     }));
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    let listener = socket.listen(4_096)?;
     log.add(Line::Up { service: settings.name, clock: settings.clock });
     println!("{}", listener.local_addr()?.port());
     io::stdout().flush()?;
@@ -96,9 +119,12 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), Box<dyn Error>> {
     Ok(axum::serve(listener, app).await?)
 }
 
-async fn routes(settings: &Settings) -> Result<Router<Arc<Service>>, Box<dyn Error>> {
+async fn routes(settings: &Settings, background: &BackgroundTasks) -> Result<Router<Arc<Service>>, Box<dyn Error>> {
     let url = &settings.store;
-    let told = |layer: IdempotencyLayer| layer.lease(millis(settings.lease)).store_timeout(millis(STORE_TIMEOUT));
+    let told = |layer: IdempotencyLayer| {
+        let layer = layer.lease(millis(settings.lease)).store_timeout(millis(STORE_TIMEOUT));
+        layer.background_tasks(background.clone())
+    };
     match url.split(':').next() {
         Some("postgres") => {
             let store = PostgresStore::builder().max_connections(CONNECTIONS).connect(url).await?;
@@ -112,6 +138,7 @@ async fn routes(settings: &Settings) -> Result<Router<Arc<Service>>, Box<dyn Err
             let transfer = sqlx::MySql::route(&store, told(IdempotencyLayer::transactional(store.clone()))).await?;
             Ok(modes(told(IdempotencyLayer::new(store))).merge(transfer))
         }
+        Some("memory") => Ok(modes(told(IdempotencyLayer::new(MemoryStore::new())))),
         _ => Ok(modes(told(IdempotencyLayer::new(RedisStore::connect(url).await?)))),
     }
 }
@@ -119,9 +146,11 @@ async fn routes(settings: &Settings) -> Result<Router<Arc<Service>>, Box<dyn Err
 /// The modes that any store serves.
 fn modes(layer: IdempotencyLayer) -> Router<Arc<Service>> {
     let wait = layer.clone().while_running(WhileRunning::Wait(millis(3_000)));
+    let patient = layer.clone().while_running(WhileRunning::Wait(millis(60_000)));
     let once = layer.clone().keep(Keep::EVERYTHING).after_crash(AfterCrash::Never);
     Router::new()
         .route("/replay", post(handle).layer(layer))
         .route("/wait", post(handle).layer(wait))
+        .route("/patient", post(handle).layer(patient))
         .route("/once", post(handle).layer(once))
 }

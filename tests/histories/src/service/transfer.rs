@@ -6,7 +6,6 @@ use axum::{
     http::{HeaderMap, StatusCode},
     routing::post,
 };
-use sqlx::Pool;
 use tower_idempotency::{
     IdempotencyLayer, Operation,
     sql::{SqlDatabase, SqlStore, Tx},
@@ -22,8 +21,8 @@ pub(crate) trait Transfer: SqlDatabase {
     /// The route whose handler inserts a row, in the transaction of its claim.
     async fn route(store: &SqlStore<Self>, layer: IdempotencyLayer) -> Result<Router<Arc<Service>>, Box<dyn Error>>;
 
-    /// Keys and executions of all rows.
-    async fn rows(url: &str) -> sqlx::Result<Vec<(String, String)>>;
+    /// Keys and executions of all rows, once the table of the records is complete again.
+    async fn rows(url: &str) -> Result<Vec<(String, String)>, Box<dyn Error>>;
 }
 
 macro_rules! transfer {
@@ -52,9 +51,10 @@ macro_rules! transfer {
                 Ok(Router::new().route("/transfer", post(transfer).layer(layer)))
             }
 
-            async fn rows(url: &str) -> sqlx::Result<Vec<(String, String)>> {
-                let pool = Pool::<Self>::connect(url).await?;
-                sqlx::query_as("SELECT operation, execution FROM effects").fetch_all(&pool).await
+            async fn rows(url: &str) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+                let store = SqlStore::<Self>::builder().connect(url).await?;
+                store.migrate().await?;
+                Ok(sqlx::query_as("SELECT operation, execution FROM effects").fetch_all(store.pool()).await?)
             }
         }
     };
