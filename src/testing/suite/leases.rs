@@ -88,7 +88,9 @@ async fn a_lapsed_claim_may_be_renewed_by_its_claimant(lab: &Lab<'_>) {
         let longer = Claim { lease: LONG, ..late };
         is("renewing after the lapse", &store.renew(&key, &longer).await, &Renewed::Done);
         running("a claim on a key renewed after the lapse", &store.claim(&key, &claim()).await, &longer);
-        is("the attempt after renewing", &store.record("after renewing", &key).await.attempt, &1);
+        let record = store.record("after renewing", &key).await;
+        is("the attempt after renewing", &record.attempt, &1);
+        is("the length of the lease after renewing", &record.lease, &LONG);
     }
 }
 

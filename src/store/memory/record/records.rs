@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::{
     store::memory::storage::{Blocks, LARGEST, Slots},
-    value::{Claim, Release, Settlement, State, Undone, released},
+    value::{Claim, Release, Settlement, State, Undone, millis, released},
 };
 
 use super::{
@@ -97,11 +97,16 @@ impl Records {
 
     /// Sets lease and expiry anew.
     pub(in crate::store::memory) fn renew(&mut self, slot: u32, claim: &Claim, now: u64) -> Option<RecordChange> {
+        let (fields, lease) = (self.get(slot)?.optional_fields(), millis(claim.lease));
         let (mut head, extra) = self.head(slot)?;
         let before = head.summary(extra);
         head.mark = later(now, claim.lease);
         head.expires = later(now, claim.lifetime());
-        self.write_head(slot, &head);
+        if fields.lease == lease {
+            self.write_head(slot, &head);
+        } else {
+            self.write_fields(slot, &mut head, &OptionalFields { lease, ..fields });
+        }
         Some(change(before, &head, extra))
     }
 
@@ -166,8 +171,7 @@ impl Records {
                 head.attempt = attempt;
                 head.set(CALLER_IS_NEW, false);
                 fields = OptionalFields { caller, secret, origin, ..fields };
-                head.flags = head.flags & !text::OPTIONAL | fields.flags();
-                self.write(slot, &head, usize::from(head.key_bytes), fields.write().as_bytes());
+                self.write_fields(slot, &mut head, &fields);
             }
             None => self.write_head(slot, &head),
         }
@@ -198,6 +202,12 @@ impl Records {
         if let Some(block) = self.slots.get(slot) {
             head.write(self.blocks.get_mut(block));
         }
+    }
+
+    /// Writes a record that has no payload with other optional fields.
+    fn write_fields(&mut self, slot: u32, head: &mut Head, fields: &OptionalFields) {
+        head.flags = head.flags & !text::OPTIONAL | fields.flags();
+        self.write(slot, head, usize::from(head.key_bytes), fields.write().as_bytes());
     }
 
     /// Writes head and text of a record: `kept` bytes of its text stay, and `tail` follows. The block is replaced if it

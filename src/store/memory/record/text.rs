@@ -24,12 +24,11 @@ const NUMBER_BYTES: usize = 4;
 const LEASE_BYTES: usize = 8;
 
 /// How long each field is that counts.
-const LENGTHS: [(u16, usize); 5] = [
+const LENGTHS: [(u16, usize); 4] = [
     (CALLER, Caller::LENGTH),
     (SECRET, NUMBER_BYTES),
     (ORIGIN, Caller::LENGTH + NUMBER_BYTES),
     (TRACE, TraceContext::LENGTH),
-    (LEASE, LEASE_BYTES),
 ];
 
 /// The length of all optional fields.
@@ -165,10 +164,12 @@ pub(super) fn counted_bytes(flags: u16) -> usize {
     LENGTHS.into_iter().map(|(flag, length)| if flags & flag == 0 { 0 } else { length }).sum()
 }
 
-/// Returns how many bytes the fields take that `flags` names. A namespace does not count: it is not the client's.
+/// Returns how many bytes the fields take that `flags` names. A namespace does not count, since it is not the client's;
+/// nor does a lease, so that a renewal with another one needs no room.
 #[inline]
 pub(super) fn bytes(flags: u16) -> usize {
-    counted_bytes(flags) + namespace_bytes(flags)
+    let lease_bytes = if flags & LEASE == 0 { 0 } else { LEASE_BYTES };
+    counted_bytes(flags) + namespace_bytes(flags) + lease_bytes
 }
 
 /// Returns the number of the namespace from the text behind the key.

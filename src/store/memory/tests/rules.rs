@@ -260,5 +260,5 @@ fn lists_by_state_page_by_page() {
 fn what_is_shown_hides_what_is_kept() {
     let (store, _) = sized(5);
     store.settled("secret", 1000);
-    assert_eq!(format!("{store:?}"), "MemoryStore { records: 1, capacity: 5, bytes: 31, max_bytes: 268435456, .. }");
+    assert_eq!(format!("{store:?}"), "MemoryStore { records: 1, capacity: 5, bytes: 23, max_bytes: 268435456, .. }");
 }

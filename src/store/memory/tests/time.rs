@@ -77,6 +77,21 @@ fn renewals_move_the_expiry_both_ways() {
     assert_eq!(now(store.purge(9)), 1);
 }
 
+#[test]
+fn a_renewal_sets_the_length_of_the_lease() {
+    let (store, _) = store();
+    // This lease, which most records have, takes no room in them.
+    let mut claims = store.grant("a", 30_000, 60_000);
+    for lease in [7, 9, 30_000, 30_000, 7] {
+        claims.lease = ms(lease);
+        now(store.renew(&key("a"), &claims));
+        let record = store.record("a").unwrap();
+        assert_eq!((record.lease, record.lease_left), (ms(lease), ms(lease)));
+    }
+    now(store.release(&key("a"), &Release::undo(claims.claimant, ms(1))));
+    assert_eq!(store.memory.used(), (0, 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn tokios_paused_time_expires_records() {
     let store = MemoryStore::new();

@@ -80,6 +80,7 @@ bugs! {
     ClaimsAtMostOnceIgnored breaks at_most_once_is_never_taken_over,
     TakeoverChecksThenActs breaks of_many_takeovers_exactly_one_is_granted,
     LateRenewRefused breaks a_lapsed_claim_may_be_renewed_by_its_claimant,
+    RenewKeepsLength breaks a_lapsed_claim_may_be_renewed_by_its_claimant,
     RenewByAnybody breaks renewing_by_another_claimant_changes_nothing,
     RenewRevives breaks renewing_by_another_claimant_changes_nothing,
     RenewCreates breaks renewing_an_unknown_key_creates_nothing,

@@ -105,7 +105,11 @@ impl Store for Broken {
             Bug::RenewCreates if row.is_none() => drop(at_once(self.model.claim(&key, claim))),
             _ => {}
         }
-        StoreFuture::ready(Ok(at_once(self.model.renew(&key, claim))))
+        let renewed = at_once(self.model.renew(&key, claim));
+        if let (Bug::RenewKeepsLength, Some(before)) = (self.bug, row) {
+            self.edit(&key, |row| row.lease = before.lease);
+        }
+        StoreFuture::ready(Ok(renewed))
     }
 
     fn settle<'a>(&'a self, key: &'a RecordKey, settlement: &'a Settlement) -> StoreFuture<'a, Finished> {
