@@ -1,6 +1,7 @@
 //! The rules that the fuzz targets try: those of the property tests, and some more.
 
 pub mod answer;
+pub mod raw_http;
 pub mod record_key;
 mod redis_layout;
 pub mod redis_record;

@@ -12,7 +12,7 @@ use proptest::{
     sample::{Index, select},
 };
 
-use rules::{form, header, json_fingerprint, json_key, multipart, xml};
+use rules::{form, header, json_fingerprint, json_key, multipart, verbs, xml};
 
 /// How many cases a property is tried with, unless `PROPTEST_CASES` says so.
 fn cases(cases: u32) -> ProptestConfig {
@@ -122,6 +122,20 @@ proptest! {
     #[test]
     fn json_is_compared_by_value(choices in choices()) {
         json_fingerprint::by_value(&choices);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn stores_answer_a_sequence_of_verbs_alike(choices in choices()) {
+        verbs::by_slots(&choices);
+    }
+
+    #[test]
+    fn a_database_answers_a_sequence_of_verbs_as_memory_does(choices in choices()) {
+        verbs::by_statements(&choices);
     }
 }
 

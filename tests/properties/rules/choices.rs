@@ -29,6 +29,11 @@ impl<'a> Choices<'a> {
         taken
     }
 
+    /// Whether every choice from here on is the first one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)

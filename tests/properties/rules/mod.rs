@@ -5,6 +5,7 @@
 #![allow(dead_code, unreachable_pub)] // each user takes what it needs
 
 pub mod choices;
+mod database;
 pub mod form;
 pub mod header;
 pub mod json_fingerprint;
@@ -12,4 +13,6 @@ pub mod json_key;
 mod json_value;
 pub mod multipart;
 pub mod probe;
+mod slot_store;
+pub mod verbs;
 pub mod xml;
