@@ -40,7 +40,7 @@ use crate::{
     body::{BrokenFlag, CollectError, Collected, Excess, HeldBody, ResponseBody},
     engine::{Completion, RunState},
     token::PresentedToken,
-    value::{Answer, Caller, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
+    value::{Answer, Caller, ForDuplicates, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
 };
 
 /// What becomes of the record.
@@ -187,19 +187,17 @@ impl Exchange {
         let (Some(rule), Some(token)) = (rule, token) else { return action };
         let Some((successor, kept)) = rule.successor(token).await else { return action };
         parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        let own = parts.headers.insert(rule.header.clone(), kept);
         // What stands for the new token is kept, whatever the field is called.
         let headers = HeaderPolicy {
             also: [&self.headers.also[..], std::slice::from_ref(&rule.header)].concat(),
             ..self.headers.clone()
         };
+        // The answer itself does not bring it: as long as nothing is recorded, the token that came is the valid one.
+        let (status, mut fields, body) = kept_failure(parts, body);
+        fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        fields.insert(rule.header.clone(), kept);
         let retention = self.kept_for(self.policy.run.retention, Some(token));
-        let payload = codec::encode(parts.status, &parts.headers, body, &headers, Times::now(Some(retention)));
-        // As long as nothing is recorded, the token that came is the one that is good.
-        match own {
-            Some(own) => parts.headers.insert(rule.header.clone(), own),
-            None => parts.headers.remove(&rule.header),
-        };
+        let payload = codec::encode(status, &fields, &body, &headers, Times::now(Some(retention)));
         RecordAction::Replace(payload, retention, successor)
     }
 
@@ -281,5 +279,20 @@ impl Exchange {
         }
         let retention = self.kept_for(self.policy.run.retention, context.token);
         RecordAction::Settle(Some(self.kept_refusal(context, &Refusal::HandlerFailed, retention)), retention)
+    }
+}
+
+/// Returns what is kept of a failed answer: the one for duplicates, if the handler has made one. Its status stays that of a
+/// failure, by which a record is known whose token was replaced.
+fn kept_failure(parts: &Parts, body: &Collected) -> (StatusCode, HeaderMap, Collected) {
+    match parts.extensions.get::<ForDuplicates>() {
+        Some(ForDuplicates(answer)) => {
+            let status = Some(answer.status()).filter(|status| has_failed(*status)).unwrap_or(parts.status);
+            (status, answer.headers().clone(), Collected { data: answer.body().clone(), trailers: None })
+        }
+        None => {
+            let body = Collected { data: body.data.clone(), trailers: body.trailers.clone() };
+            (parts.status, parts.headers.clone(), body)
+        }
     }
 }

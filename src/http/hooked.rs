@@ -97,13 +97,14 @@ impl Exchange {
     }
 
     /// Keeps the answer for duplicates that the handler has made, in place of its own.
-    pub(super) fn for_duplicates(&self, head: &mut Parts, action: RecordAction) -> RecordAction {
-        match (head.extensions.remove::<ForDuplicates>(), action) {
+    ///
+    /// The extension stays in the answer: a layer further out keeps an answer of its own, and must not keep more.
+    pub(super) fn for_duplicates(&self, head: &Parts, action: RecordAction) -> RecordAction {
+        match (head.extensions.get::<ForDuplicates>(), action) {
             (Some(ForDuplicates(answer)), RecordAction::Settle(Some(_), retention)) => {
-                let (parts, data) = answer.into_parts();
-                let body = Collected { data, trailers: None };
+                let body = Collected { data: answer.body().clone(), trailers: None };
                 let times = Times::now(Some(retention));
-                let payload = codec::encode(parts.status, &parts.headers, &body, &self.headers, times);
+                let payload = codec::encode(answer.status(), answer.headers(), &body, &self.headers, times);
                 RecordAction::Settle(Some(payload), retention)
             }
             (_, action) => action,

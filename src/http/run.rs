@@ -273,7 +273,7 @@ impl Exchange {
         self.check_trailers(context.key, &whole);
         let mut action = self.action(&head, Some(&whole), directives, context);
         if !head.extensions.is_empty() {
-            action = self.for_duplicates(&mut head, action);
+            action = self.for_duplicates(&head, action);
         }
         let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
         // If nothing began, nothing has failed: the token that came is good as it is.

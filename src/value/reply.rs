@@ -184,7 +184,9 @@ impl fmt::Debug for KeptAnswer {
 ///
 /// A handler inserts it into the extensions of its response. If the policy keeps the answer, the record keeps this one,
 /// and the client of the first request receives the handler's own: such as a first answer with a secret that is shown
-/// once. It has no effect on an answer that is not kept, or that streams.
+/// once. It has no effect on an answer that is not kept, or that streams. Every layer around the handler keeps it in place
+/// of the answer, and so does a failed answer that is kept with a [new token](crate::TokenLayer::rotate_on_failure): if the
+/// answer for duplicates has not failed, it has the status of the first one there.
 ///
 /// ```
 /// use bytes::Bytes;

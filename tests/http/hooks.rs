@@ -19,7 +19,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, OnDuplicate, Policy, WhileRunning,
+    IdempotencyLayer, Keep, MemoryStore, OnDuplicate, Policy, Tokens, WhileRunning,
     policy::{ForDuplicates, Reply},
     store::{RecordKey, StoreAdmin},
 };
@@ -219,4 +219,36 @@ async fn a_handler_says_what_duplicates_receive() {
     // An answer that is not kept is not replaced either.
     assert_eq!(ask("failed").await.status, 502);
     assert_eq!(ask("failed").await, Seen::first(502, "failed k-29c1"));
+}
+
+/// A failure that says something once, and what its duplicates receive.
+async fn failed_with_a_secret() -> Response<Body> {
+    let mut answer = (StatusCode::UNPROCESSABLE_ENTITY, SECRET).into_response();
+    answer.extensions_mut().insert(ForDuplicates(Response::new("shown once".into())));
+    answer
+}
+
+#[tokio::test]
+async fn a_failure_that_brings_a_new_token_is_kept_without_its_secret() {
+    let tokens = Tokens::new(MemoryStore::new());
+    let layer = tokens.layer("order").rotate_on_failure();
+    let app = Router::new().route("/run", post(failed_with_a_secret).layer(layer));
+    let token = tokens.issue("order", None).await.unwrap();
+    let ask = async || {
+        let request = Request::post("/run").header("x-submit-token", token.as_str()).body(Body::empty()).unwrap();
+        let answer = app.clone().oneshot(request).await.unwrap();
+        (answer.headers()["x-submit-token"].clone(), see(answer).await)
+    };
+    let (new, first) = ask().await;
+    assert_eq!(first, Seen::first(422, SECRET));
+    assert_eq!(ask().await, (new, Seen::replay(422, "shown once")));
+}
+
+#[tokio::test]
+async fn a_layer_further_out_keeps_no_secret_either() {
+    let layer = |route: &'static str| IdempotencyLayer::new(MemoryStore::new()).route(route).keep(Keep::EVERYTHING);
+    let app = Router::new().route("/run", post(failed_with_a_secret)).layer(layer("inner")).layer(layer("outer"));
+    let ask = async || see(app.clone().oneshot(send("/run", "a", "")).await.unwrap()).await;
+    assert_eq!(ask().await, Seen::first(422, SECRET));
+    assert_eq!(ask().await, Seen::replay(200, "shown once"));
 }
