@@ -173,6 +173,9 @@ mod extract;
 pub mod guide;
 mod http;
 mod layer;
+#[cfg(feature = "metrics")]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub mod metrics;
 pub mod preset;
 mod problem;
 pub mod reconcile;
@@ -188,6 +191,11 @@ pub mod store;
 pub mod testing;
 pub mod token;
 mod value;
+
+/// The details of an [`Event`]. The verbs of a store are in [`store::StoreVerb`].
+pub mod event {
+    pub use crate::value::{DeadLetterReason, DropReason, NotKept, WaitEnd};
+}
 
 /// The arguments of the closures that a [`Policy`] takes, and what they return.
 pub mod policy {

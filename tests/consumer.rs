@@ -11,7 +11,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceExt};
 use tower_idempotency::{
-    BackgroundTasks, ConsumerLayer, MemoryStore, Operation, Protection, Refusal, RunPolicy, Switch,
+    BackgroundTasks, ConsumerLayer, Event, MemoryStore, Operation, Protection, Refusal, RunPolicy, Switch,
     consumer::{Action, Consumed},
     fingerprint::Fingerprint,
     key::KeyError,
@@ -609,4 +609,34 @@ async fn a_service_that_cannot_become_ready_is_an_error() {
     let began = Instant::now();
     assert_eq!(lab.state("a").await, None);
     assert!(began.elapsed().is_zero());
+}
+
+/// Collects what an observer receives, as text.
+#[derive(Clone, Default)]
+struct Events(Arc<Mutex<Vec<String>>>);
+
+impl Events {
+    fn of_dead_letters(&self) -> impl Fn(&Event<'_>) + Send + Sync + 'static {
+        let lines = self.0.clone();
+        move |event| {
+            if let Event::DeadLettered { route, key, reason, .. } = event {
+                lines.lock().unwrap().push(format!("{route} {:?}: {reason}", key.map(RecordKey::key)));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_receives_each_message_that_is_put_aside() {
+    let events = Events::default();
+    let lab = Lab::new(|layer| {
+        layer.attempts(2).permanent_errors(|error: &&str| *error == "gone").observer(events.of_dead_letters())
+    });
+    let _ = lab.consume(order("paid")).await;
+    for _ in 0..2 {
+        let _ = lab.consume(Order { end: End::Fails, ..order("poison") }).await;
+    }
+    let _ = lab.consume(order("")).await;
+    let expected = ["payouts Some(\"poison\"): exhausted", "payouts None: rejected"];
+    assert_eq!(*events.0.lock().unwrap(), expected);
 }

@@ -59,7 +59,7 @@ macro_rules! engine_setter {
         ///
         $(#[$more])*
         pub fn observer(self, observer: impl $crate::value::Observer) -> Self {
-            self.with_engine(|engine| engine.observers.push(::std::sync::Arc::new(observer)))
+            self.with_engine(|engine| engine.observers.add(observer))
         }
     };
     (switch $(#[$more:meta])*) => {

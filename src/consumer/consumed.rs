@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::value::{Mismatch, Refusal};
+use crate::value::{DeadLetterReason, Mismatch, Refusal};
 
 /// The outcome of a message: the answer of a [`Consumer`](super::Consumer).
 ///
@@ -111,6 +111,24 @@ pub enum Action {
 }
 
 impl<T, E> Consumed<T, E> {
+    /// Returns why the message is to be put aside, if it is.
+    pub(super) fn dead_letter_reason(&self) -> Option<DeadLetterReason> {
+        Some(match *self {
+            Self::FailedPermanently { .. } => DeadLetterReason::FailedPermanently,
+            Self::Exhausted { attempts, .. } => DeadLetterReason::Exhausted { attempts },
+            Self::Rejected { .. } => DeadLetterReason::Rejected,
+            Self::Mismatch { .. } => DeadLetterReason::Mismatch,
+            Self::OutcomeUnknown => DeadLetterReason::OutcomeUnknown,
+            Self::Executed(_)
+            | Self::AlreadyDone
+            | Self::InProgress { .. }
+            | Self::Failed { .. }
+            | Self::RolledBack { .. }
+            | Self::CommitUnknown { .. }
+            | Self::Unavailable { .. } => return None,
+        })
+    }
+
     /// Returns what to do with the delivery.
     #[must_use]
     pub fn action(&self) -> Action {

@@ -4,10 +4,9 @@
 //! to do with its delivery: [`Consumed::action`]. This module contains no client of a broker.
 
 // For maintainers, in reading order: `layer` and `construct` build the settings (`settings`, with the key in `key`),
-// `service` claims a message and runs the inner service as a job of the engine, `observe` is for a switch that is not on,
-// `consumed` is the outcome, `future` the response future. The only lock is that of a message that is only observed, held
-// for one take. Every outcome of the engine is listed in `service`, without a wildcard: one
-// that is forgotten would lose messages.
+// `service` claims a message and runs the inner service as a job of the engine, `outcome` maps what comes of it to a
+// `Consumed` (`consumed`), `observe` is for a switch that is not on, `future` is the response future. The only lock is that
+// of a message that is only observed, held for one take.
 
 mod construct;
 mod consumed;
@@ -15,6 +14,7 @@ mod future;
 mod key;
 pub(crate) mod layer;
 mod observe;
+mod outcome;
 mod service;
 mod setters;
 mod settings;

@@ -64,7 +64,10 @@ impl<M> Settings<M> {
             NotRun::Settled(payload, _) if !is_sealed(payload.as_ref()) => {
                 self.engine.report(&Event::WouldReplay { key });
             }
-            why => self.engine.report(&Event::WouldRefuse { key: Some(key), refusal: &why.refusal() }),
+            why => {
+                let refusal = &why.refusal();
+                self.engine.report(&Event::WouldRefuse { route: key.route(), key: Some(key), refusal });
+            }
         }
     }
 }

@@ -9,8 +9,8 @@ use tower_service::Service;
 
 use super::{Consumed, ConsumerFuture, settings::Settings};
 use crate::{
-    engine::{ClaimRequest, Completion, FnSettings, NotRun, Operation, Outcome, RunState, Standing, Task, retention},
-    value::{Event, Payload, Protection, RecordKey, Refusal, doubled, is_failure, is_sealed},
+    engine::{ClaimRequest, Completion, FnSettings, Operation, Outcome, RunState, Task, retention},
+    value::{Event, NotKept, Payload, Protection, RecordKey, doubled},
 };
 
 /// The longest delay after a failure, unless `retry_after` is longer.
@@ -85,12 +85,14 @@ where
         let (key, claim) = match self.settings.claim(&message) {
             Ok(claimed) => claimed,
             Err(refusal) if protection == Protection::ObserveOnly => {
-                engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+                engine.report(&Event::WouldRefuse { route: &self.settings.name, key: None, refusal: &refusal });
                 return self.pass(message);
             }
             Err(refusal) => {
-                engine.report(&Event::Refused { key: None, refusal: &refusal });
-                return ConsumerFuture::ready(Consumed::Rejected { refusal });
+                engine.report(&Event::Refused { route: &self.settings.name, key: None, refusal: &refusal });
+                let rejected = Consumed::Rejected { refusal };
+                self.settings.report_dead_letter(None, &rejected);
+                return ConsumerFuture::ready(rejected);
             }
         };
         let inner = self.ready();
@@ -156,52 +158,6 @@ impl<M> Settings<M> {
         self.ended(&state, outcome, attempt)
     }
 
-    /// Returns what the caller receives.
-    pub(super) fn consumed<T, E>(&self, key: &RecordKey, outcome: Outcome<Consumed<T, E>>) -> Consumed<T, E> {
-        match outcome {
-            Outcome::Completed { value, recorded: true | false } => value,
-            Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload))
-                if is_sealed(payload.as_ref()) =>
-            {
-                // It may have failed: it is neither acknowledged nor dead-lettered.
-                self.report_refusal(key, &Refusal::AnswerUnreadable);
-                Consumed::Unavailable { retry_after: self.retry_after }
-            }
-            Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
-                self.engine.report(&Event::Replayed { key, age: None });
-                if is_failure(payload.as_ref()) {
-                    Consumed::FailedPermanently { error: None }
-                } else {
-                    Consumed::AlreadyDone
-                }
-            }
-            Outcome::Overtaken(Standing::Running(left)) => {
-                self.report_refusal(key, &Refusal::RequestInProgress { left });
-                Consumed::InProgress { retry_after: self.delay_beside(left) }
-            }
-            Outcome::RolledBack { attempt } => {
-                self.report_refusal(key, &Refusal::RolledBack);
-                if self.is_last(attempt) {
-                    Consumed::Exhausted { error: None, attempts: attempt }
-                } else {
-                    Consumed::RolledBack { attempt, retry_after: self.pause(attempt) }
-                }
-            }
-            Outcome::CommitUnknown => {
-                self.report_refusal(key, &Refusal::CommitUnknown);
-                Consumed::CommitUnknown { retry_after: self.retry_after }
-            }
-            Outcome::NotRun(why) => {
-                self.report_refusal(key, &why.refusal());
-                self.not_run(&why)
-            }
-        }
-    }
-
-    fn report_refusal(&self, key: &RecordKey, refusal: &Refusal) {
-        self.engine.report(&Event::Refused { key: Some(key), refusal });
-    }
-
     /// Returns the outcome of a message that was run, and what happens to its record.
     fn ended<T, E>(&self, state: &RunState, outcome: Result<T, E>, attempt: u32) -> (Consumed<T, E>, Completion)
     where
@@ -213,7 +169,7 @@ impl<M> Settings<M> {
         match outcome {
             Ok(response) => {
                 let completion = if kept {
-                    Completion::Settle(Payload::done().into_bytes(), retention)
+                    Completion::Settle(Payload::done().into_bytes().ok_or(NotKept::NotSerializable), retention)
                 } else {
                     Completion::Release(self.policy.retention)
                 };
@@ -233,14 +189,16 @@ impl<M> Settings<M> {
 
     /// Returns the outcome of a message without a record.
     pub(super) fn unprotected<T, E: 'static>(&self, outcome: Result<T, E>) -> Consumed<T, E> {
-        match outcome {
+        let consumed = match outcome {
             Ok(response) => Consumed::Executed(response),
             Err(error) if self.permanent.is(&error) => Consumed::FailedPermanently { error: Some(error) },
             Err(error) => Consumed::Failed { error, attempt: 1, retry_after: self.pause(1) },
-        }
+        };
+        self.report_dead_letter(None, &consumed);
+        consumed
     }
 
-    fn is_last(&self, attempt: u32) -> bool {
+    pub(super) fn is_last(&self, attempt: u32) -> bool {
         self.attempts.is_some_and(|most| attempt >= most)
     }
 
@@ -249,30 +207,14 @@ impl<M> Settings<M> {
         if self.is_last(attempt) { AT_ONCE } else { self.policy.retention }
     }
 
-    fn pause(&self, attempt: u32) -> Duration {
+    pub(super) fn pause(&self, attempt: u32) -> Duration {
         let first = self.retry_after;
         doubled(first, attempt.saturating_sub(1).min(16), LONGEST_PAUSE.max(first))
     }
 
     /// Returns the delay before a message is delivered again while another delivery has this much left of its lease.
-    fn delay_beside(&self, left: Duration) -> Duration {
+    pub(super) fn delay_beside(&self, left: Duration) -> Duration {
         self.retry_after.min(left).max(Duration::from_millis(1))
-    }
-
-    /// Returns the `Consumed` of a message that was not run. Each reason is listed: a reason that is forgotten would lose
-    /// messages.
-    fn not_run<T, E>(&self, why: &NotRun) -> Consumed<T, E> {
-        match *why {
-            // A settled record is mapped before.
-            NotRun::Settled(..) => Consumed::AlreadyDone,
-            NotRun::Running(left) => Consumed::InProgress { retry_after: self.delay_beside(left) },
-            NotRun::Mismatch(mismatch) => Consumed::Mismatch { mismatch },
-            NotRun::OutcomeUnknown => Consumed::OutcomeUnknown,
-            NotRun::NotIssued => Consumed::Rejected { refusal: why.refusal() },
-            NotRun::Incompatible | NotRun::TooManyTasks(_) | NotRun::Unavailable { .. } => {
-                Consumed::Unavailable { retry_after: self.retry_after }
-            }
-        }
     }
 }
 

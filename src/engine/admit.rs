@@ -24,11 +24,11 @@ use super::{
     ClaimRequest, Engine, NotRun,
     pending_claim::PendingClaim,
     timer::{Timer, bounded_by},
-    waiting::Waiter,
+    wait_report::{Waiting, end_wait},
 };
 use crate::{
     store::{Claimed, Granted, Transaction},
-    value::{Event, RecordKey, StoreError, StoreErrorKind, StoreVerb},
+    value::{Event, RecordKey, StoreError, StoreErrorKind, StoreVerb, WaitEnd},
 };
 
 /// A claim that was granted, for the run that begins with it.
@@ -36,6 +36,8 @@ pub(crate) struct Grant {
     pub(super) granted: Granted,
     /// The moment before the claim was sent, from which its lease counts.
     pub(super) sent: Instant,
+    /// How long the store took to grant it, if anybody observes.
+    pub(super) took: Duration,
     /// The timer of the claim, for the next call of the same run.
     pub(super) timer: Option<Timer>,
     /// The transaction that the claim is part of.
@@ -74,9 +76,7 @@ impl Engine {
         let sent = Instant::now();
         // If the store is not immediate after all, `admit` repeats the claim, which has the same claimant.
         Some(match self.store.claim(key, claim).into_ready()? {
-            Ok(Claimed::Granted(granted)) => {
-                Ok(self.granted(key, Grant { granted, sent, timer: None, transaction: None }))
-            }
+            Ok(Claimed::Granted(granted)) => Ok(self.granted(key, granted, sent, None, None)),
             Ok(Claimed::Running { .. }) if !wait.is_zero() => return None,
             Ok(refused) => Err(refused.into()),
             Err(error) => {
@@ -96,7 +96,7 @@ impl Engine {
         let mut running = None;
         let mut timer = None;
         // Boxed, like all that most requests do not need: each of them would have room for it.
-        let mut waiter: Option<Box<Waiter<'_>>> = None;
+        let mut waiting: Option<Box<Waiting<'_>>> = None;
         // A grant that arrives after its lease may have been taken over already.
         let limit = self.store_timeout.min(claim.lease);
         loop {
@@ -107,46 +107,44 @@ impl Engine {
                     if error.is_without_effect() {
                         pending.disarm();
                     }
+                    end_wait(&mut waiting, WaitEnd::StoreFailed);
                     return Err(self.claim_failed(key, error, running));
                 }
             };
             if matches!(claimed, Claimed::Granted(_)) && sent.elapsed() >= claim.lease {
+                end_wait(&mut waiting, WaitEnd::StoreFailed);
                 // Dropping the pending claim releases it.
                 return Err(self.granted_too_late(key, running));
             }
             pending.disarm();
             match claimed {
                 Claimed::Granted(granted) => {
-                    if waiter.is_some() {
-                        self.report_wait(key, start, true);
-                    }
-                    return Ok(self.granted(key, Grant { granted, sent, timer, transaction: None }));
+                    end_wait(&mut waiting, WaitEnd::Ended);
+                    return Ok(self.granted(key, granted, sent, timer, None));
                 }
                 Claimed::Running { holder, left } => {
                     running = Some(left);
                     if start.elapsed() >= *wait {
-                        if waiter.is_some() {
-                            self.report_wait(key, start, false);
-                        }
+                        end_wait(&mut waiting, WaitEnd::TimedOut);
                         return Err(NotRun::Running(left));
                     }
-                    if waiter.is_none() {
-                        waiter = self.waiting.hold(*body).map(|held| Box::new(self.waiters.join(key, held)));
+                    if waiting.is_none() {
+                        waiting = self.begin_wait(key, *body).map(Box::new);
                     }
-                    let Some(waiter) = &mut waiter else { return Err(NotRun::Running(left)) };
-                    waiter.is_running(left);
+                    let Some(waiting) = &mut waiting else { return Err(NotRun::Running(left)) };
+                    waiting.waiter.is_running(left);
                     let asked = Instant::now();
                     let rest = wait.saturating_sub(start.elapsed());
-                    if !Box::pin(self.wait(waiter, holder, limit, rest)).await {
-                        self.report_wait(key, start, false);
+                    if !Box::pin(self.wait(&mut waiting.waiter, holder, limit, rest)).await {
+                        waiting.report.end = WaitEnd::TimedOut;
                         return Err(NotRun::Running(left.saturating_sub(asked.elapsed())));
                     }
                     sent = Instant::now();
                 }
                 ended => {
-                    if let Some(waiter) = waiter {
-                        waiter.has_ended();
-                        self.report_wait(key, start, true);
+                    if let Some(waiting) = &mut waiting {
+                        waiting.waiter.has_ended();
+                        waiting.report.end = WaitEnd::Ended;
                     }
                     return Err(ended.into());
                 }
@@ -154,18 +152,19 @@ impl Engine {
         }
     }
 
-    /// Reports the end of a wait that began at `start`.
-    fn report_wait(&self, key: &RecordKey, start: Instant, ended: bool) {
-        let waited = self.observed_since(Some(start));
-        self.report(&Event::Waited { key, waited, ended });
-    }
-
     /// Reports a grant.
-    pub(super) fn granted(&self, key: &RecordKey, grant: Grant) -> Grant {
-        let Granted { attempt, takeover, .. } = grant.granted;
-        let took = self.observed_since(Some(grant.sent));
+    pub(super) fn granted(
+        &self,
+        key: &RecordKey,
+        granted: Granted,
+        sent: Instant,
+        timer: Option<Timer>,
+        transaction: Option<Box<dyn Transaction>>,
+    ) -> Grant {
+        let Granted { attempt, takeover, .. } = granted;
+        let took = self.observed_since(Some(sent));
         self.report(&Event::Claimed { key, attempt, takeover, took });
-        grant
+        Grant { granted, sent, took, timer, transaction }
     }
 
     /// Reports a claim that the store did not answer. `running` is the lease of another run that it had reported

@@ -9,9 +9,12 @@ use tokio::time::Instant;
 use super::{
     ClaimRequest, Engine, Grant, NotRun,
     timer::{bounded, bounded_by},
-    waiting::Waiter,
+    wait_report::{Waiting, end_wait},
 };
-use crate::store::{Claimed, Entered, TransactionalStore};
+use crate::{
+    store::{Claimed, Entered, TransactionalStore},
+    value::WaitEnd,
+};
 
 impl Engine {
     /// Claims the key of a request in a transaction of its own. While another one runs, waits for it.
@@ -24,41 +27,48 @@ impl Engine {
         let mut timer = None;
         // As with any other claim: the database ends a transaction in which nothing was done for a lease.
         let limit = self.store_timeout.min(claim.lease);
-        let mut waiter: Option<Waiter<'_>> = None;
+        let mut waiting: Option<Box<Waiting<'_>>> = None;
         loop {
             let sent = Instant::now();
             match bounded_by(&mut timer, store.enter(key, claim), limit).await {
                 Ok(Entered::Granted(_, transaction)) if sent.elapsed() >= claim.lease => {
                     // Whatever the database says: a transaction that is not committed ends with its connection.
                     let _ = bounded(transaction.roll_back(), self.store_timeout).await;
+                    end_wait(&mut waiting, WaitEnd::StoreFailed);
                     return Err(self.granted_too_late(key, running));
                 }
                 Ok(Entered::Granted(granted, transaction)) => {
-                    let grant = Grant { granted, sent, timer, transaction: Some(transaction) };
-                    return Ok(self.granted(key, grant));
+                    end_wait(&mut waiting, WaitEnd::Ended);
+                    return Ok(self.granted(key, granted, sent, timer, Some(transaction)));
                 }
                 Ok(Entered::Refused(Claimed::Running { left, .. })) => {
                     running = Some(left);
                     if start.elapsed() >= *wait {
+                        end_wait(&mut waiting, WaitEnd::TimedOut);
                         return Err(NotRun::Running(left));
                     }
-                    if waiter.is_none() {
-                        waiter = self.waiting.hold(*body).map(|held| self.waiters.join(key, held));
+                    if waiting.is_none() {
+                        waiting = self.begin_wait(key, *body).map(Box::new);
                     }
-                    let Some(waiter) = &mut waiter else { return Err(NotRun::Running(left)) };
-                    waiter.is_running(left);
+                    let Some(waiting) = &mut waiting else { return Err(NotRun::Running(left)) };
+                    waiting.waiter.is_running(left);
                     let rest = wait.saturating_sub(start.elapsed());
-                    if !self.wait_for_transaction(store, waiter, rest).await {
+                    if !self.wait_for_transaction(store, &mut waiting.waiter, rest).await {
+                        waiting.report.end = WaitEnd::TimedOut;
                         return Err(NotRun::Running(left));
                     }
                 }
                 Ok(Entered::Refused(ended)) => {
-                    if let Some(waiter) = waiter {
-                        waiter.has_ended();
+                    if let Some(waiting) = &mut waiting {
+                        waiting.waiter.has_ended();
+                        waiting.report.end = WaitEnd::Ended;
                     }
                     return Err(ended.into());
                 }
-                Err(error) => return Err(self.claim_failed(key, error, running)),
+                Err(error) => {
+                    end_wait(&mut waiting, WaitEnd::StoreFailed);
+                    return Err(self.claim_failed(key, error, running));
+                }
             }
         }
     }

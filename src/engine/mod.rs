@@ -7,7 +7,7 @@
 //!
 //! - `request`: what an edge asks for.
 //! - `admit`: the claim, and the wait for another run. `pending_claim` releases a claim whose answer never arrived;
-//!   `timer` limits the time of a call to the store; `wait` waits, and `waiting` lets one duplicate of a key ask the store for
+//!   `timer` limits the time of a call to the store; `wait` waits, `wait_report` reports it, and `waiting` lets one duplicate of a key ask the store for
 //!   all of them; `enter_transaction` is the claim in a transaction of the database.
 //! - `run`: a claim that was granted, its work, its heartbeat, its end, and the outcome: the one protocol of requests,
 //!   messages, functions and reconciliation.
@@ -43,6 +43,7 @@ mod task;
 mod timer;
 mod unwind;
 mod wait;
+mod wait_report;
 mod waiting;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
@@ -50,7 +51,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use self::{switches::Switches, waiting::Waiters};
 use crate::{
     store::{Store, TransactionalStore},
-    value::{Observer, RecordKey, Secret},
+    value::{Observers, RecordKey, Secret},
 };
 
 #[cfg(all(test, feature = "axum"))]
@@ -87,7 +88,7 @@ pub(crate) struct Engine {
     /// The duplicates that wait, by key.
     waiters: Arc<Waiters>,
     /// Each of them sees every event.
-    pub(crate) observers: Vec<Arc<dyn Observer>>,
+    pub(crate) observers: Observers,
     /// Whether anything is protected.
     pub(crate) switches: Switches,
     /// Keys what the store, logs and other services see of callers and contents.
@@ -117,7 +118,7 @@ impl Engine {
             background_tasks: BackgroundTasks::new(),
             waiting: WaitingBodies::new(WaitingBodies::LIMIT),
             waiters: Arc::default(),
-            observers: Vec::new(),
+            observers: Observers::default(),
             switches: Switches::default(),
             secret: None,
         }

@@ -13,7 +13,7 @@ use tokio::{
 use super::{Engine, timer::bounded};
 use crate::{
     store::Finished,
-    value::{Backoff, Claim, Event, RecordKey, Release},
+    value::{Backoff, Claim, Event, RecordKey, Release, StoreVerb},
 };
 
 /// A claim that was sent and whose answer has not arrived.
@@ -48,7 +48,9 @@ impl Drop for PendingClaim<'_> {
         let lease = self.claim.lease;
         let work = async move { release_until_done(&engine, &key, &release, lease).await };
         // Past the bound on background tasks no release is spawned, and the lease has to lapse.
-        self.engine.background_tasks.spawn_release(&runtime, work);
+        if !self.engine.background_tasks.spawn_release(&runtime, work) {
+            self.engine.report(&Event::NotRecorded { key: self.key, verb: StoreVerb::Release });
+        }
     }
 }
 
@@ -59,7 +61,7 @@ async fn release_until_done(engine: &Engine, key: &RecordKey, release: &Release,
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
     loop {
         match bounded(engine.store.release(key, release), engine.store_timeout).await {
-            Ok(Finished::Done) => return engine.report(&Event::Released { key, after: Duration::ZERO }),
+            Ok(Finished::Done) => return engine.report(&Event::Withdrawn { key }),
             Ok(Finished::Refused(_)) if since.elapsed() >= lease => return,
             Ok(Finished::Refused(_)) => {}
             Err(error) if error.is_temporary() => since = Instant::now(),

@@ -2,17 +2,14 @@
 //!
 //! Keys, scopes and credentials never reach an event's text: a key appears as its log id.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
 use super::Engine;
 use crate::value::Event;
 #[cfg(feature = "tracing")]
-use crate::value::{RecordKey, Refusal};
+use crate::value::{DropReason, RecordKey, Refusal};
 
 impl Engine {
     /// Returns the time since `moment`, if anybody observes: otherwise no clock is read, and it is zero.
@@ -30,10 +27,7 @@ impl Engine {
     pub(crate) fn report(&self, event: &Event<'_>) {
         #[cfg(feature = "tracing")]
         trace(self, event);
-        for observer in &self.observers {
-            // A panic of the observer must not end the run. The panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.on_event(event)));
-        }
+        self.observers.report(event);
     }
 
     /// Returns the text that stands for a key in logs.
@@ -57,21 +51,24 @@ fn trace(engine: &Engine, event: &Event<'_>) {
              outside this layer. With Axum the later call is the outer one: \
              `.layer(idempotency).layer(authentication)`. If some requests have none, call `.optional()` on the scope",
         ),
-        Event::Refused { key, refusal } => {
+        Event::Refused { route, key, refusal } => {
             let (problem, detail, advice) = (refusal.name(), refusal.detail(), refusal.advice());
-            info!(key = key.map(&id), problem, %detail, advice, "refused");
+            info!(key = key.map(&id), route, problem, %detail, advice, "refused");
         }
         Event::Switched { protection, before } => warn!(?protection, ?before, "a switch has changed what is protected"),
-        Event::WouldRefuse { key, refusal } => {
+        Event::WouldRefuse { route, key, refusal } => {
             let (problem, detail) = (refusal.name(), refusal.detail());
-            info!(key = key.map(&id), problem, %detail, "let through, since the layer only observes: it would be refused");
+            info!(key = key.map(&id), route, problem, %detail, "let through, since the layer only observes: it would be refused");
         }
         Event::WouldReplay { key } => {
             info!(key = id(key), "let through, since the layer only observes: it would receive the kept answer");
         }
-        Event::Waited { key, waited, ended } => trace!(key = id(key), ?waited, ended, "waited"),
+        Event::Waiting { key } => trace!(key = id(key), "waits for another run"),
+        Event::Waited { key, waited, end } => trace!(key = id(key), ?waited, %end, "waited"),
         Event::Keyless { route } => trace!(route, "passed without a key"),
-        Event::Unverified { status } => info!(status = status.as_u16(), "refused: the request was not verified"),
+        Event::Unverified { route, status } => {
+            info!(route, status = status.as_u16(), "refused: the request was not verified");
+        }
         Event::Replayed { key, .. } => debug!(key = id(key), "replayed"),
         Event::ReplayRefused { key, status } => info!(key = id(key), status = status.as_u16(), "refused to replay"),
         Event::Responded { key } => debug!(key = id(key), "responded"),
@@ -85,8 +82,10 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             );
         }
         Event::Claimed { key, attempt, .. } => trace!(key = id(key), attempt, "claimed"),
-        Event::Settled { key, tombstone, .. } => trace!(key = id(key), tombstone, "settled"),
+        Event::Settled { key, not_kept: None, .. } => trace!(key = id(key), "settled"),
+        Event::Settled { key, not_kept: Some(why), .. } => debug!(key = id(key), %why, "settled without its answer"),
         Event::Released { key, .. } => debug!(key = id(key), "released"),
+        Event::Withdrawn { key } => debug!(key = id(key), "released a claim that the store had not answered"),
         Event::ClaimLost { key, attempt } => {
             warn!(
                 key = id(key),
@@ -124,19 +123,50 @@ fn trace(engine: &Engine, event: &Event<'_>) {
             "let through unprotected, since the store did not claim its key: a duplicate runs too. Without `.fail_open()`, or \
              `.fail_open_when_full()` if the store is full, it would have been refused (503)"
         ),
+        _ => trace_departures(engine, event),
+    }
+}
+
+/// What is reported of clients that have left, and of messages.
+#[cfg(feature = "tracing")]
+fn trace_departures(engine: &Engine, event: &Event<'_>) {
+    use tracing::{debug, info, warn};
+
+    let id = |key: &RecordKey| engine.log_id(key);
+
+    match *event {
         Event::Detached { key } => debug!(key = id(key), "the client left; its work goes on"),
-        Event::Dropped { key, after: None } => warn!(
-            key = id(key),
-            route = key.route(),
-            "the client left, and its work was dropped with it; its claim lapses, and the next try runs. Without `.cancel_on_disconnect()` \
-             it would have gone on"
-        ),
-        Event::Dropped { key, after } => warn!(
-            key = id(key),
-            route = key.route(),
-            ?after,
-            "the client left, and its work was dropped; its claim lapses. If the server is shutting down, await \
-             `BackgroundTasks::wait()` first; if the work takes longer than it may, choose a longer `BackgroundTasks::max_duration(..)`"
-        ),
+        Event::BackgroundEnded { key, after } => {
+            debug!(key = id(key), ?after, "the work of a client that left has ended");
+        }
+        Event::Dropped { key, reason, after } => {
+            let advice = advice_on_drop(reason);
+            warn!(
+                key = id(key),
+                route = key.route(),
+                %reason,
+                ?after,
+                advice,
+                "the client left, and its work was dropped; its claim lapses"
+            );
+        }
+        Event::DeadLettered { route, key, reason } => {
+            info!(key = key.map(&id), route, %reason, "a message is to be put aside");
+        }
+        // The other events come from elsewhere, where they are written to the log as well.
+        _ => {}
+    }
+}
+
+/// Returns what an operator can do about work that was dropped.
+#[cfg(feature = "tracing")]
+fn advice_on_drop(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::CancelOnDisconnect => {
+            "the next try runs; without `.cancel_on_disconnect()` the work would have gone on"
+        }
+        DropReason::NoRuntime => "the layer has to be polled in a Tokio runtime",
+        DropReason::TimedOut => "if the work may take longer, choose a longer `BackgroundTasks::max_duration(..)`",
+        DropReason::Shutdown => "await `BackgroundTasks::wait()` before the runtime ends",
     }
 }

@@ -10,10 +10,13 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
+use tokio::time::Instant;
+
 use super::{ClaimRequest, Completion, Engine, FnJob, FnSettings, Job, Outcome, Run, RunState, run::Execution};
-use crate::value::{Event, RecordKey};
+use crate::value::{DropReason, Event, RecordKey};
 
 /// An operation in its caller's task: what comes before its run, then the run, which the runtime finishes if the caller
 /// drops it.
@@ -153,21 +156,22 @@ impl<T: 'static> Drop for Running<T> {
         let Some(execution) = self.execution.take() else { return };
         let (engine, state) = (execution.engine().clone(), execution.state().clone());
         let key = &state.key;
+        let dropped_at_once = |reason| engine.report(&Event::Dropped { key, reason, after: Duration::ZERO });
         if state.is_attached() {
-            return engine.report(&Event::Dropped { key, after: None });
+            return dropped_at_once(DropReason::CancelOnDisconnect);
         }
-        let Some(runtime) = state.runtime() else {
-            return engine.report(&Event::Dropped { key, after: None });
-        };
+        let Some(runtime) = state.runtime() else { return dropped_at_once(DropReason::NoRuntime) };
         state.detach();
+        let (ended, of_ended, since) = (engine.clone(), state.clone(), Instant::now());
         let rest = async move {
             execution.await;
+            ended.report(&Event::BackgroundEnded { key: &of_ended.key, after: since.elapsed() });
         };
         #[cfg(feature = "tracing")]
         let rest = tracing::Instrument::instrument(rest, self.span.take().unwrap_or_else(tracing::Span::none));
         let (observed, late) = (engine.clone(), state.clone());
-        let too_long = move |after| observed.report(&Event::Dropped { key: &late.key, after: Some(after) });
-        engine.background_tasks.spawn(runtime, state.bucket(), rest, too_long);
+        let dropped = move |reason, after| observed.report(&Event::Dropped { key: &late.key, reason, after });
+        engine.background_tasks.spawn(runtime, state.bucket(), rest, dropped);
         engine.report(&Event::Detached { key });
     }
 }

@@ -30,6 +30,7 @@ use http_body::Body;
 
 use super::{
     Exchange, MARKER, RequestContext, Scoping,
+    hooked::kept_failure,
     record::{
         HeaderPolicy, codec,
         response_kind::{has_failed, is_event_stream, is_partial},
@@ -40,13 +41,15 @@ use crate::{
     body::{BrokenFlag, CollectError, Collected, Excess, HeldBody, ResponseBody},
     engine::{Completion, RunState},
     token::PresentedToken,
-    value::{Answer, Caller, ForDuplicates, HandlerDirectives, KeptAnswer, OnDuplicate, Refusal, Retain, is_undone},
+    value::{
+        Answer, Caller, HandlerDirectives, KeptAnswer, NotKept, OnDuplicate, Refusal, Retain, is_undone,
+    },
 };
 
 /// What becomes of the record.
 pub(crate) enum RecordAction {
     /// Settled, with the answer or as a tombstone.
-    Settle(Option<Bytes>, Duration),
+    Settle(Result<Bytes, NotKept>, Duration),
     /// Settled with the answer, whose token is spent; once that is recorded, the answer brings this one.
     Replace(Bytes, Duration, HeaderValue),
     /// Released, so that the next try runs; with the status of the answer, if there is one.
@@ -67,20 +70,28 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be
-    /// kept.
-    pub(super) fn passes_through(&self, parts: &Parts, body: &impl Body, directives: HandlerDirectives) -> bool {
+    /// Returns why the answer is passed on as it comes: it is a stream, cannot be replayed, or is too long to be kept.
+    pub(super) fn passes_through(
+        &self,
+        parts: &Parts,
+        body: &impl Body,
+        directives: HandlerDirectives,
+    ) -> Option<NotKept> {
         // The `Content-Length` of a 304 is that of a body that it does not send.
         let told = parts.headers.get(CONTENT_LENGTH).filter(|_| !body.is_end_stream());
         let told = told.and_then(|value| value.to_str().ok()?.parse().ok());
         let length = told.unwrap_or(0).max(body.size_hint().lower());
-        is_partial(parts.status)
-            || directives.stream
-            || is_event_stream(&parts.headers)
-            || length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX)
+        if is_partial(parts.status) {
+            Some(NotKept::Partial)
+        } else if directives.stream || is_event_stream(&parts.headers) {
+            Some(NotKept::Stream)
+        } else {
+            let is_too_long = length > u64::try_from(self.policy.response_limit).unwrap_or(u64::MAX);
+            is_too_long.then_some(NotKept::TooLarge)
+        }
     }
 
-    /// `body` is `None` if it is not whole, or not held.
+    /// `body` says why it is not kept if it is not whole, or not held.
     ///
     /// In this order: what the handler has directed, then the policy, then the status. An answer that is not kept and
     /// says that nothing began (401, 407, 429) undoes the attempt, unless the handler has said that something began.
@@ -90,7 +101,7 @@ impl Exchange {
     pub(super) fn action(
         &self,
         parts: &Parts,
-        body: Option<&Collected>,
+        body: Result<&Collected, NotKept>,
         directives: HandlerDirectives,
         context: RequestContext<'_>,
     ) -> RecordAction {
@@ -98,7 +109,7 @@ impl Exchange {
             status: parts.status,
             headers: &parts.headers,
             body: body.map_or(&b""[..], |body| &body.data),
-            trailers: body.and_then(|body| body.trailers.as_deref()),
+            trailers: body.ok().and_then(|body| body.trailers.as_deref()),
         };
         let by_policy = || {
             parts.status == StatusCode::SWITCHING_PROTOCOLS
@@ -136,17 +147,18 @@ impl Exchange {
         &self,
         context: RequestContext<'_>,
         parts: &Parts,
-        broken: bool,
+        why: NotKept,
         directives: HandlerDirectives,
     ) -> RecordAction {
-        let action = self.action(parts, None, directives, context);
+        let action = self.action(parts, Err(why), directives, context);
+        let broken = why == NotKept::Broken;
         let responds = matches!(self.policy.on_duplicate, OnDuplicate::Respond(_));
         match action {
-            RecordAction::Settle(None, retention)
+            RecordAction::Settle(Err(_), retention)
                 if responds && (broken || has_failed(parts.status) || parts.status.is_redirection()) =>
             {
                 RecordAction::Settle(
-                    Some(self.kept_refusal(context, &Refusal::ResponseNotRetained, retention)),
+                    Ok(self.kept_refusal(context, &Refusal::ResponseNotRetained, retention)),
                     retention,
                 )
             }
@@ -221,9 +233,10 @@ impl Exchange {
         error: CollectError<B::Error>,
         rest: Pin<&mut HeldBody<B>>,
     ) -> Answered<B> {
+        let why = if matches!(error, CollectError::TooSlow(_)) { NotKept::TooSlow } else { NotKept::TooLarge };
         match error {
             CollectError::TooLong(Excess { read }) | CollectError::TooSlow(Excess { read }) => {
-                let action = self.action_unheld(context, &head, false, directives);
+                let action = self.action_unheld(context, &head, why, directives);
                 (head, rest.resumed(read), action)
             }
             CollectError::Stalled => unreachable!("an answer may stand still"),
@@ -232,7 +245,7 @@ impl Exchange {
                 let action = if self.engine.transactions.is_some() {
                     RecordAction::Release(None)
                 } else {
-                    self.action_unheld(context, &head, true, directives)
+                    self.action_unheld(context, &head, NotKept::Broken, directives)
                 };
                 (head, ResponseBody::broken(read, error), action)
             }
@@ -243,7 +256,7 @@ impl Exchange {
     pub(super) fn completion(&self, action: RecordAction, token: Option<&PresentedToken>) -> Completion {
         match action {
             RecordAction::Settle(payload, retention) => Completion::Settle(payload, retention),
-            RecordAction::Replace(payload, retention, _) => Completion::Settle(Some(payload), retention),
+            RecordAction::Replace(payload, retention, _) => Completion::Settle(Ok(payload), retention),
             RecordAction::Release(answer) => {
                 Completion::Release(self.kept_for(self.policy.released_for(answer), token))
             }
@@ -278,21 +291,6 @@ impl Exchange {
             return RecordAction::Release(None);
         }
         let retention = self.kept_for(self.policy.run.retention, context.token);
-        RecordAction::Settle(Some(self.kept_refusal(context, &Refusal::HandlerFailed, retention)), retention)
-    }
-}
-
-/// Returns what is kept of a failed answer: the one for duplicates, if the handler has made one. Its status stays that of a
-/// failure, by which a record is known whose token was replaced.
-fn kept_failure(parts: &Parts, body: &Collected) -> (StatusCode, HeaderMap, Collected) {
-    match parts.extensions.get::<ForDuplicates>() {
-        Some(ForDuplicates(answer)) => {
-            let status = Some(answer.status()).filter(|status| has_failed(*status)).unwrap_or(parts.status);
-            (status, answer.headers().clone(), Collected { data: answer.body().clone(), trailers: None })
-        }
-        None => {
-            let body = Collected { data: body.data.clone(), trailers: body.trailers.clone() };
-            (parts.status, parts.headers.clone(), body)
-        }
+        RecordAction::Settle(Ok(self.kept_refusal(context, &Refusal::HandlerFailed, retention)), retention)
     }
 }

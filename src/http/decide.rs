@@ -83,7 +83,7 @@ impl Exchange {
             why => Some(why.refusal()),
         };
         self.engine.report(&match &refusal {
-            Some(refusal) => Event::WouldRefuse { key: Some(key), refusal },
+            Some(refusal) => Event::WouldRefuse { route: key.route(), key: Some(key), refusal },
             None => Event::WouldReplay { key },
         });
         Instead::Pass
@@ -170,7 +170,7 @@ impl Exchange {
                 return Begun::Ended(pass(&mut service, parts, incoming.body).await);
             }
             Err(refusal) if only_observed => {
-                self.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+                self.report_would_refuse(&parts, &refusal);
                 return Begun::Ended(pass(&mut service, parts, incoming.body).await);
             }
             Err(refusal) => {

@@ -34,7 +34,7 @@ use crate::{
     body::{BoxError, Collected, Collector, RequestBody, ResponseBody},
     engine::Task,
     token::IssuedFlag,
-    value::{Event, Refusal},
+    value::Refusal,
 };
 
 type ResponseResult<R, E> = Result<Response<ResponseBody<R>>, E>;
@@ -229,7 +229,7 @@ where
             return pass(receiving, whole);
         }
         Err(refusal) if subject.only_observed => {
-            exchange.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+            exchange.report_would_refuse(parts, &refusal);
             return pass(receiving, whole);
         }
         Err(refusal) => return AfterBody::Response(exchange.refuse(Some(parts), None, &refusal)),

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Response, request, response::Parts};
+use http::{HeaderMap, Response, StatusCode, request, response::Parts};
 use http_body::Body;
 
 use super::{
     Exchange, RequestContext,
     answer::RecordAction,
-    record::{HeaderPolicy, codec},
+    record::{HeaderPolicy, codec, response_kind::has_failed},
     respond::Times,
     settings::report_hook,
 };
 use crate::{
     body::{Collected, ResponseBody},
-    value::{Event, ForDuplicates, KeptAnswer, OnDuplicate, RecordKey, Refusal},
+    value::{Event, ForDuplicates, KeptAnswer, NotKept, OnDuplicate, RecordKey, Refusal},
 };
 
 impl Exchange {
@@ -62,16 +62,16 @@ impl Exchange {
     /// Changes what is kept of an answer. If the hook fails, a tombstone is kept.
     pub(super) async fn changed(self: &Arc<Self>, key: &RecordKey, action: RecordAction) -> RecordAction {
         match action {
-            RecordAction::Settle(Some(payload), retention) => {
+            RecordAction::Settle(Ok(payload), retention) => {
                 let changed = self.changed_payload(key, payload, &self.headers, Times::now(Some(retention))).await;
-                RecordAction::Settle(changed, retention)
+                RecordAction::Settle(changed.ok_or(NotKept::HookFailed), retention)
             }
             RecordAction::Replace(payload, retention, successor) => {
                 let mut headers = self.headers.clone();
                 headers.also.extend(self.tokens.as_ref().map(|rule| rule.header.clone()));
                 match self.changed_payload(key, payload, &headers, Times::now(Some(retention))).await {
                     Some(payload) => RecordAction::Replace(payload, retention, successor),
-                    None => RecordAction::Settle(None, retention),
+                    None => RecordAction::Settle(Err(NotKept::HookFailed), retention),
                 }
             }
             action => action,
@@ -101,11 +101,11 @@ impl Exchange {
     /// The extension stays in the answer: a layer further out keeps an answer of its own, and must not keep more.
     pub(super) fn for_duplicates(&self, head: &Parts, action: RecordAction) -> RecordAction {
         match (head.extensions.get::<ForDuplicates>(), action) {
-            (Some(ForDuplicates(answer)), RecordAction::Settle(Some(_), retention)) => {
+            (Some(ForDuplicates(answer)), RecordAction::Settle(Ok(_), retention)) => {
                 let body = Collected { data: answer.body().clone(), trailers: None };
                 let times = Times::now(Some(retention));
                 let payload = codec::encode(answer.status(), answer.headers(), &body, &self.headers, times);
-                RecordAction::Settle(Some(payload), retention)
+                RecordAction::Settle(Ok(payload), retention)
             }
             (_, action) => action,
         }
@@ -115,4 +115,15 @@ impl Exchange {
 fn encoded(kept: KeptAnswer, headers: &HeaderPolicy, times: Times) -> Bytes {
     let KeptAnswer { status, headers: fields, body, trailers, .. } = kept;
     codec::encode(status, &fields, &Collected { data: body, trailers }, headers, times)
+}
+
+/// Returns what is kept of a failed answer: the one for duplicates, if the handler has made one. Its status stays that of a
+/// failure, by which a record is known whose token was replaced.
+pub(super) fn kept_failure(parts: &Parts, body: &Collected) -> (StatusCode, HeaderMap, Collected) {
+    if let Some(ForDuplicates(answer)) = parts.extensions.get() {
+        let status = Some(answer.status()).filter(|status| has_failed(*status)).unwrap_or(parts.status);
+        return (status, answer.headers().clone(), Collected { data: answer.body().clone(), trailers: None });
+    }
+    let body = Collected { data: body.data.clone(), trailers: body.trailers.clone() };
+    (parts.status, parts.headers.clone(), body)
 }

@@ -108,17 +108,31 @@ impl Exchange {
 
     /// Reports a request that has no key and needs none.
     pub(super) fn report_keyless(&self, parts: &Parts) {
-        if !self.engine.observers.is_empty() {
+        if !self.engine.observers.is_empty() || is_traced() {
             self.engine.report(&Event::Keyless { route: &self.route_of(parts) });
         }
     }
 
-    /// Returns the route of a request.
-    fn route_of<'a>(&'a self, parts: &'a Parts) -> Cow<'a, str> {
-        match &self.route {
-            RouteSource::Matched => route(parts),
-            RouteSource::Path => Cow::Borrowed(full_uri(parts).path()),
-            RouteSource::Fixed(name) => Cow::Borrowed(&**name),
+    /// Reports a request without a valid key that is let through, since the layer only observes.
+    pub(super) fn report_would_refuse(&self, parts: &Parts, refusal: &Refusal) {
+        self.engine.report(&Event::WouldRefuse { route: &self.route_of(parts), key: None, refusal });
+    }
+
+    /// Returns the route of a request; for a token that is its purpose.
+    pub(super) fn route_of<'a>(&'a self, parts: &'a Parts) -> Cow<'a, str> {
+        match (&self.route, self.fixed_route()) {
+            (_, Some(name)) => Cow::Borrowed(name),
+            (RouteSource::Path, _) => Cow::Borrowed(full_uri(parts).path()),
+            (RouteSource::Matched | RouteSource::Fixed(_), None) => route(parts),
+        }
+    }
+
+    /// Returns the route, if it is the same for all requests.
+    pub(super) fn fixed_route(&self) -> Option<&str> {
+        match (&self.tokens, &self.route) {
+            (Some(rule), _) => Some(&rule.purpose),
+            (None, RouteSource::Fixed(name)) => Some(name),
+            (None, RouteSource::Matched | RouteSource::Path) => None,
         }
     }
 
@@ -242,4 +256,12 @@ impl Exchange {
     pub(super) fn asks_for_no_body(&self) -> bool {
         matches!(self.policy.on_duplicate, OnDuplicate::Reject) && self.verify.is_none() && !self.keep_request
     }
+}
+
+/// Returns whether somebody may read what is traced, so that most requests need not name their route for it.
+fn is_traced() -> bool {
+    #[cfg(feature = "tracing")]
+    return tracing::enabled!(tracing::Level::TRACE);
+    #[cfg(not(feature = "tracing"))]
+    return false;
 }

@@ -50,7 +50,7 @@ impl Exchange {
         }
         let nobody_asks = !matches!(self.policy.on_duplicate, OnDuplicate::Replay);
         let on_purpose = is_stream || is_partial(parts.status) || self.policy.stream_after.is_some();
-        if nobody_asks || on_purpose || !matches!(action, RecordAction::Settle(None, _)) {
+        if nobody_asks || on_purpose || !matches!(action, RecordAction::Settle(Err(_), _)) {
             return None;
         }
         Some(if is_event_stream(&parts.headers) { Advice::AnswerStreams } else { Advice::AnswerTooLong })

@@ -166,7 +166,7 @@ impl Exchange {
         match stop {
             Stop::Refused(refusal) => self.refuse(Some(parts), None, &refusal),
             Stop::Unverified(response) => {
-                self.engine.report(&Event::Unverified { status: response.status() });
+                self.engine.report(&Event::Unverified { route: &self.route_of(parts), status: response.status() });
                 response.map(|body| ResponseBody::whole(body, None))
             }
         }

@@ -178,6 +178,7 @@ where
         let action = exchange.unless_broken(action, this.broken.as_ref(), state);
         *this.of_record = exchange.of_record(&action);
         let completion = exchange.completion(action, context.token);
+        state.set_status(head.status.as_u16());
         this.work.set(HandlerWork::Ended { result: Some(Ok(Response::from_parts(head, body))) });
         Poll::Ready(completion)
     }
@@ -251,8 +252,8 @@ impl Exchange {
             issued.mark(&mut head.headers);
         }
         self.remove_replay_header(&mut head.headers);
-        if self.passes_through(&head, &body, directives) {
-            let action = self.action_unheld(context, &head, false, directives);
+        if let Some(why) = self.passes_through(&head, &body, directives) {
+            let action = self.action_unheld(context, &head, why, directives);
             return HandlerStep::Answered((head, ResponseBody::passed(body), action));
         }
         let time = self.policy.stream_after.filter(|_| is_of_unknown_length(&head, &body));
@@ -271,7 +272,7 @@ impl Exchange {
         whole: Collected,
     ) -> HandlerStep<F, B, E> {
         self.check_trailers(context.key, &whole);
-        let mut action = self.action(&head, Some(&whole), directives, context);
+        let mut action = self.action(&head, Ok(&whole), directives, context);
         if !head.extensions.is_empty() {
             action = self.for_duplicates(&head, action);
         }

@@ -25,7 +25,7 @@ use super::{Exchange, ResponseFuture};
 use crate::{
     body::{BoxError, RequestBody, ResponseBody},
     engine::{Begun, Task},
-    value::{Event, Protection},
+    value::Protection,
 };
 
 /// A service that makes operations safe to repeat. Created by [`IdempotencyLayer`](crate::IdempotencyLayer) and
@@ -140,7 +140,7 @@ where
                 self.pass_unprotected(parts, body)
             }
             Err(refusal) if protection == Protection::ObserveOnly => {
-                self.exchange.engine.report(&Event::WouldRefuse { key: None, refusal: &refusal });
+                self.exchange.report_would_refuse(&parts, &refusal);
                 self.pass_unprotected(parts, body)
             }
             Err(refusal) => {

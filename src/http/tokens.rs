@@ -16,7 +16,7 @@ use super::{Exchange, KeyedRequest, RequestContext, Scoping};
 use crate::{
     body::ResponseBody,
     token::{IssuedFlag, IssuerContext, PresentedToken, TokenIssuer, TokenRule},
-    value::Refusal,
+    value::{Observers, Refusal},
 };
 
 impl Exchange {
@@ -55,7 +55,7 @@ impl Exchange {
     pub(super) async fn renew<B: Body>(&self, context: RequestContext<'_>) -> Response<ResponseBody<B>> {
         let mut response = self.refuse(context.head, Some(context.key), &Refusal::TokenInvalid);
         if let (Some(rule), Some(token)) = (&self.tokens, context.token)
-            && let Some(fresh) = rule.fresh(token).await
+            && let Some(fresh) = rule.fresh(token, &self.engine.observers).await
         {
             response.headers_mut().insert(rule.header.clone(), fresh);
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -67,6 +67,10 @@ impl Exchange {
 impl IssuerContext for Exchange {
     fn rule(&self) -> Option<&TokenRule> {
         self.tokens.as_ref()
+    }
+
+    fn observers(&self) -> &Observers {
+        &self.engine.observers
     }
 
     fn refusal_response(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes> {

@@ -1,4 +1,4 @@
-use super::Resolution;
+use super::{Resolution, SweepReport};
 use crate::{
     store::{Entry, RecordKey},
     value::{Digest, hex},
@@ -27,6 +27,17 @@ impl RecordResult {
             Resolution::Release => Self::Released,
             Resolution::Leave => Self::Left,
         }
+    }
+
+    pub(super) fn count_in(self, sweep: &mut SweepReport) {
+        *match self {
+            Self::Settled => &mut sweep.settled,
+            Self::Released => &mut sweep.released,
+            Self::Discarded => &mut sweep.discarded,
+            Self::Left => &mut sweep.left,
+            Self::Skipped => &mut sweep.skipped,
+            Self::Failed => &mut sweep.failed,
+        } += 1;
     }
 }
 

@@ -9,8 +9,7 @@
 //
 // - `reconciler`: the settings, and the loop. `sweep`: one look at all abandoned records. `worker`: one record, from
 //   its claim to the application's answer. `case`: the keys of the claims, and how a record ended.
-// - `unsent`, `outbox_source`: the same for messages of an outbox. `abandoned`, `stuck`, `report`: what the application
-//   sees, and the counts.
+// - `unsent`, `outbox_source`: the same for messages of an outbox. `abandoned`, `stuck`: what the application sees.
 //
 // A record is worked at under a claim in the same store, on a key derived from it, so that one process at a time asks
 // the application. The answer is written with the claimant that was seen, so that a runner that comes back keeps its
@@ -21,7 +20,6 @@ mod case;
 #[cfg(feature = "_sql")]
 mod outbox_source;
 pub(crate) mod reconciler;
-mod report;
 #[cfg(feature = "_sql")]
 mod stuck;
 mod sweep;
@@ -29,11 +27,8 @@ mod sweep;
 mod unsent;
 mod worker;
 
+pub use self::abandoned::{Abandoned, Resolution};
 #[cfg(feature = "_sql")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))))]
 pub use self::stuck::{Unsent, UnsentResolution};
-pub use self::{
-    abandoned::{Abandoned, Resolution},
-    report::SweepReport,
-};
-pub use crate::value::Payload;
+pub use crate::value::{Payload, SweepReport};

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::{Unsent, UnsentResolution, case::RecordResult, worker::Worker};
 use crate::{
-    StoreError,
+    Event, StoreError,
     engine::CatchUnwind,
     sql::{
         SqlDatabase,
@@ -69,7 +69,7 @@ impl OutboxSource {
 
     /// Asks about a message, and does what the application decides.
     pub(super) async fn resolve(&self, worker: &Worker, outgoing: StagedMessage) -> RecordResult {
-        let id = outgoing.message.id.clone();
+        let (id, topic, attempts) = (outgoing.message.id.clone(), outgoing.message.topic.clone(), outgoing.attempt);
         let ended = match self.ask(outgoing, false).await {
             UnsentResolution::Leave => RecordResult::Left,
             UnsentResolution::Discard => match timeout(worker.engine.store_timeout, self.source.discard(&id)).await {
@@ -79,6 +79,10 @@ impl OutboxSource {
                 Ok(Err(_)) | Err(_) => RecordResult::Failed,
             },
         };
+        let discarded = ended == RecordResult::Discarded;
+        if discarded || ended == RecordResult::Left {
+            worker.observers.report(&Event::OutboxStuck { topic: &topic, attempts, discarded });
+        }
         #[cfg(feature = "tracing")]
         tracing::info!(message = id, outcome = ?ended, "reconciled");
         ended

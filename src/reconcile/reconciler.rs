@@ -14,7 +14,12 @@ use tokio::{sync::Notify, time::timeout};
 #[cfg(feature = "_sql")]
 use super::outbox_source::OutboxSource;
 use super::{Abandoned, Resolution, SweepReport, worker::Worker};
-use crate::{RunPolicy, Secret, StoreError, engine::Engine, store::StoreAdmin, value::nonzero};
+use crate::{
+    Observer, RunPolicy, Secret, StoreError,
+    engine::Engine,
+    store::StoreAdmin,
+    value::{Observers, nonzero},
+};
 
 /// A reconciler: it finds operations that began and never ended, and asks the application about them.
 ///
@@ -86,6 +91,7 @@ impl Reconciler {
                 engine: Arc::new(Engine::new(store.clone())),
                 store,
                 application: Arc::new(move |abandoned| Box::pin(application(abandoned))),
+                observers: Observers::default(),
                 policy: RunPolicy::new().into(),
                 retention: minutes(24 * 60),
                 backoff: (minutes(1), minutes(60)),
@@ -176,6 +182,15 @@ impl Reconciler {
     /// none.
     pub fn secret(mut self, secret: Secret) -> Self {
         Arc::make_mut(&mut self.worker.engine).secret = Some(secret);
+        self
+    }
+
+    /// Adds an observer, which receives [`Event::Reconciled`](crate::Event::Reconciled) or
+    /// [`ReconcileFailed`](crate::Event::ReconcileFailed) after each sweep, and
+    /// [`OutboxStuck`](crate::Event::OutboxStuck) for each message that the application was asked about. Several calls add
+    /// up.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.worker.observers.add(observer);
         self
     }
 

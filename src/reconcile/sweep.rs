@@ -6,14 +6,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
 use super::{
     Abandoned, SweepReport,
     case::{RecordResult, claim_key, is_own},
 };
 use crate::{
-    Reconciler, StoreError,
+    Event, Reconciler, StoreError,
     store::{Filter, Record, StoreErrorKind},
 };
 
@@ -29,7 +32,18 @@ impl Reconciler {
         self.grace.unwrap_or(if record.lease.is_zero() { DEFAULT_GRACE } else { record.lease.saturating_mul(LEASES) })
     }
 
+    /// Looks through the store, and reports it.
     pub(super) async fn sweep(&self, stopping: &AtomicBool) -> Result<SweepReport, StoreError> {
+        let start = Instant::now();
+        let swept = self.sweep_all(stopping).await;
+        self.worker.observers.report(&match &swept {
+            Ok(sweep) => Event::Reconciled { sweep, took: start.elapsed() },
+            Err(error) => Event::ReconcileFailed { error },
+        });
+        swept
+    }
+
+    async fn sweep_all(&self, stopping: &AtomicBool) -> Result<SweepReport, StoreError> {
         let (mut sweep, mut tasks, mut seen) = (SweepReport::default(), JoinSet::new(), HashSet::new());
         let mut after = None;
         let listed = loop {
@@ -85,6 +99,6 @@ impl Reconciler {
 pub(super) async fn join_one(tasks: &mut JoinSet<RecordResult>, sweep: &mut SweepReport) {
     if let Some(ended) = tasks.join_next().await {
         // Tasks panic or are aborted only with the runtime.
-        sweep.count(ended.unwrap_or(RecordResult::Failed));
+        ended.unwrap_or(RecordResult::Failed).count_in(sweep);
     }
 }

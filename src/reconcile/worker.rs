@@ -15,8 +15,9 @@ use super::{Abandoned, Resolution, case::RecordResult};
 use crate::{
     RunPolicy,
     engine::{CatchUnwind, ClaimRequest, Completion, Engine, FnSettings, NotRun, Outcome, Standing},
+    event::NotKept,
     store::{Claim, Claimant, Entry, Finished, RecordKey, Release, Settlement, StoreAdmin, StoreFuture},
-    value::{Resolved, RunSettings},
+    value::{Observers, Resolved, RunSettings},
 };
 
 /// How long it is remembered who had a record that is no longer abandoned.
@@ -32,6 +33,8 @@ pub(super) struct Worker {
     pub(super) store: Arc<dyn StoreAdmin>,
     pub(super) engine: Arc<Engine>,
     pub(super) application: Arc<dyn Fn(Abandoned) -> ResolutionFuture + Send + Sync>,
+    /// Of the sweeps. What the engine reports of its own claims is for nobody.
+    pub(super) observers: Observers,
     /// Of the claims of cases.
     pub(super) policy: Resolved<RunPolicy>,
     /// Of the records that are settled.
@@ -58,7 +61,9 @@ impl Worker {
         let work = |_| async move {
             let ended = working.await;
             let completion = match ended {
-                RecordResult::Left | RecordResult::Failed => Completion::Settle(None, policy.retention),
+                RecordResult::Left | RecordResult::Failed => {
+                    Completion::Settle(Err(NotKept::NotSerializable), policy.retention)
+                }
                 RecordResult::Settled | RecordResult::Released | RecordResult::Discarded | RecordResult::Skipped => {
                     Completion::Release(AFTERWARDS)
                 }

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::RunError;
 use crate::{
     engine::{Completion, Engine, NotRun, Operation, Outcome, Permanent, RunState, Standing, retention},
-    value::{Event, Payload, RecordKey, Refusal, RunSettings, is_failure, is_sealed, json_of},
+    value::{Event, NotKept, Payload, RecordKey, Refusal, RunSettings, is_failure, is_sealed, json_of},
 };
 
 /// The rules of a function.
@@ -47,7 +47,7 @@ impl Rules {
             Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
                 match self.kept(payload.as_ref()) {
                     Ok(value) => {
-                        engine.report(&Event::Replayed { key, age: None });
+                        engine.report(&Event::Replayed { key, status: None, age: None });
                         return Ok(value);
                     }
                     Err(refusal) => refusal,
@@ -58,7 +58,7 @@ impl Rules {
             Outcome::CommitUnknown => Refusal::CommitUnknown,
             Outcome::NotRun(why) => why.refusal(),
         };
-        engine.report(&Event::Refused { key: Some(key), refusal: &refusal });
+        engine.report(&Event::Refused { route: key.route(), key: Some(key), refusal: &refusal });
         Err(RunError::Refused(refusal))
     }
 
@@ -86,7 +86,7 @@ impl Rules {
         let Ok(value) = outcome else { return Completion::Fail(retention) };
         let payload = Payload::value(value).ok().and_then(Payload::into_bytes);
         let fits = |payload: &Bytes| json_of(payload).is_some_and(|json| json.len() <= self.value_limit);
-        Completion::Settle(payload.filter(fits), retention)
+        Completion::Settle(payload.filter(fits).ok_or(NotKept::NotSerializable), retention)
     }
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header::CACHE_CONTROL, request::Parts};
 
 use super::{Token, TokenRule};
-use crate::value::{KeyError, Refusal, StoreErrorKind};
+use crate::value::{KeyError, Observers, Refusal, StoreError, StoreErrorKind};
 
 /// An issuer of tokens inside a handler, for the page that the handler makes.
 ///
@@ -47,6 +47,8 @@ pub struct TokenIssuer {
 pub(crate) trait IssuerContext: Send + Sync {
     fn rule(&self) -> Option<&TokenRule>;
 
+    fn observers(&self) -> &Observers;
+
     /// Returns the layer's response to a refusal. `head` is the request's, if the response depends on it.
     fn refusal_response(&self, head: Option<&Parts>, refusal: &Refusal) -> Response<Bytes>;
 }
@@ -78,21 +80,24 @@ impl TokenIssuer {
     pub async fn issue(&self) -> Result<Token, IssueError> {
         let issued = match (&self.principal, self.context.rule()) {
             (Ok(principal), Some(rule)) => {
-                let issued = rule.issuer.issue(&rule.purpose, principal.as_deref()).await;
-                issued.map_err(|error| match error.kind() {
-                    StoreErrorKind::Invalid => Refusal::key_invalid(KeyError::malformed(
-                        "the principal of the token is blank or has a control character in it",
-                    )),
-                    _ => Refusal::from(&error),
+                let issued = rule.issuer.issue(&rule.purpose, principal.as_deref(), self.context.observers()).await;
+                issued.map_err(|error| {
+                    let refusal = match error.kind() {
+                        StoreErrorKind::Invalid => Refusal::key_invalid(KeyError::malformed(
+                            "the principal of the token is blank or has a control character in it",
+                        )),
+                        _ => Refusal::from(&error),
+                    };
+                    (refusal, Some(Arc::new(error)))
                 })
             }
-            (Err(refusal), _) => Err(refusal.clone()),
-            (_, None) => Err(Refusal::TokenMissing),
+            (Err(refusal), _) => Err((refusal.clone(), None)),
+            (_, None) => Err((Refusal::TokenMissing, None)),
         };
         self.issued.0.store(true, Ordering::Relaxed);
-        issued.map_err(|refusal| {
+        issued.map_err(|(refusal, error)| {
             let response = self.context.refusal_response(self.head.as_deref(), &refusal);
-            IssueError { refusal, response: Box::new(response) }
+            IssueError { refusal, error, response: Box::new(response) }
         })
     }
 }
@@ -113,9 +118,12 @@ impl fmt::Debug for TokenIssuer {
 }
 
 /// The error if no token was issued. It is a response as well: the layer's refusal.
+///
+/// Its [source](Error::source) is the error of the store, which the response does not show.
 #[derive(Clone, Debug)]
 pub struct IssueError {
     refusal: Refusal,
+    error: Option<Arc<StoreError>>,
     response: Box<Response<Bytes>>,
 }
 
@@ -141,4 +149,8 @@ impl fmt::Display for IssueError {
     }
 }
 
-impl Error for IssueError {}
+impl Error for IssueError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.as_deref().map(|error| error as &(dyn Error + 'static))
+    }
+}

@@ -2,12 +2,16 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use tokio::time::Instant;
 
 use super::{Signer, base64url};
 use crate::{
     extract::key::KeyExtractor,
     store::{Issued, Store},
-    value::{Binding, Digest, Issue, RecordKey, Refusal, StoreError, StoreErrorKind, check_name, random_bytes},
+    value::{
+        Binding, Digest, Event, Issue, Observers, RecordKey, Refusal, StoreError, StoreErrorKind, check_name,
+        random_bytes,
+    },
 };
 
 /// The tokens that a layer accepts, where a request has them, and how a new one is issued.
@@ -31,6 +35,7 @@ pub(crate) struct Issuer {
     pub(crate) lifetime: Duration,
     pub(crate) timeout: Duration,
     pub(crate) signer: Option<Signer>,
+    pub(crate) observers: Observers,
 }
 
 /// A token of a request. Its form, signature, purpose and principal are right; only the store knows whether it was
@@ -43,7 +48,27 @@ pub(crate) struct PresentedToken {
 }
 
 impl Issuer {
-    pub(crate) async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
+    /// Issues a token, and reports it to `observers`.
+    pub(crate) async fn issue(
+        &self,
+        purpose: &str,
+        principal: Option<&str>,
+        observers: &Observers,
+    ) -> Result<Token, StoreError> {
+        let start = Instant::now();
+        let issued = self.try_issue(purpose, principal).await;
+        observers.report(&match &issued {
+            Ok(_) => Event::TokenIssued { purpose, took: start.elapsed() },
+            Err(error) => Event::TokenNotIssued { purpose, error },
+        });
+        #[cfg(feature = "tracing")]
+        if let Err(error) = &issued {
+            tracing::warn!(purpose, error = error as &dyn std::error::Error, "a token was not issued");
+        }
+        issued
+    }
+
+    async fn try_issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
         for (what, text) in [("purpose", Some(purpose)), ("principal", principal)] {
             if text.is_some_and(|text| check_name(text).is_err()) {
                 let message = format!("a token's {what} is blank or has a control character in it");
@@ -114,10 +139,13 @@ impl TokenRule {
 
     /// Issues a new token in reply to one that is no longer valid, if the principal is known: by the signature of the
     /// expired token, or by the request. Returns `None` if the store issues nothing.
-    pub(crate) async fn fresh(&self, shown: &PresentedToken) -> Option<HeaderValue> {
+    pub(crate) async fn fresh(&self, shown: &PresentedToken, observers: &Observers) -> Option<HeaderValue> {
         let known = shown.signed.is_some() || (shown.binding.principal.is_some() && is_well_formed(&shown.text));
         let Binding { purpose, principal, .. } = &shown.binding;
-        let token = if known { self.issuer.issue(purpose, principal.as_deref()).await.ok()? } else { return None };
+        if !known {
+            return None;
+        }
+        let token = self.issuer.issue(purpose, principal.as_deref(), observers).await.ok()?;
         HeaderValue::from_maybe_shared(Bytes::from(token.text)).ok()
     }
 

@@ -7,7 +7,7 @@ use super::{Issuer, Token};
 use super::{Signer, SigningKeys, WallClock};
 use crate::{
     store::Store,
-    value::{StoreError, nonzero},
+    value::{Observer, Observers, StoreError, nonzero},
 };
 
 /// The issuer of tokens and the source of the layers that require them: one token, one operation.
@@ -56,6 +56,7 @@ impl Tokens {
                 lifetime: Duration::from_secs(5 * 60),
                 timeout: Duration::from_secs(5),
                 signer: None,
+                observers: Observers::default(),
             },
         }
     }
@@ -118,6 +119,15 @@ impl Tokens {
         self
     }
 
+    /// Adds an observer, which receives [`Event::TokenIssued`](crate::Event::TokenIssued) and
+    /// [`TokenNotIssued`](crate::Event::TokenNotIssued), and the events of the layers that are made of this afterwards.
+    /// Several calls add up.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.issuer.observers.add(observer);
+        self
+    }
+
     /// Sets by how much the clocks of two processes may differ, for signed tokens. Default: one minute.
     ///
     /// A spent token is remembered for this much longer than it is valid, and for at least half a minute longer. If
@@ -162,7 +172,7 @@ impl Tokens {
     ///
     /// Panics if the operating system has no source of randomness.
     pub async fn issue(&self, purpose: &str, principal: Option<&str>) -> Result<Token, StoreError> {
-        self.issuer.issue(purpose, principal).await
+        self.issuer.issue(purpose, principal, &self.issuer.observers).await
     }
 
     /// Returns what makes the tokens, for the layers that require them.

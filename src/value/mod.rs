@@ -5,7 +5,7 @@
 //!   of its verbs.
 //! - `rules`: what follows for a claim, a renewal, an end. Every store and every cache uses these functions.
 //! - `policy`, `keep`, `reply`: what happens to a duplicate. `refusal`, `error`: why something does not happen.
-//! - `event`: what is reported. `fingerprint`: what counts as the same request.
+//! - `event`: what is reported; `sweep_report`: what a reconciler reports. `fingerprint`: what counts as the same request.
 //! - `time`, `nonzero`, `unseen`, `finite`: small helpers.
 //!
 //! Nothing here is asynchronous, locks, or reads a clock: times are arguments. So a rule can be tested on every state
@@ -25,6 +25,7 @@ mod record;
 mod refusal;
 mod reply;
 mod rules;
+mod sweep_report;
 mod switch;
 mod time;
 mod unseen;
@@ -39,7 +40,7 @@ pub(crate) use self::rules::{Undone, released, undone};
 pub(crate) use self::time::jitter;
 pub use self::{
     error::{KeyError, StoreError, StoreErrorKind},
-    event::{Event, Observer, StoreVerb},
+    event::{DeadLetterReason, DropReason, Event, NotKept, Observer, StoreVerb, WaitEnd},
     fingerprint::{Fingerprint, FingerprintBuilder},
     keep::{Answer, Keep},
     key::{RecordKey, Secret, SecretNumber, SecretTooShort},
@@ -51,11 +52,11 @@ pub use self::{
     refusal::Refusal,
     reply::{Duplicate, ForDuplicates, KeptAnswer, Reply},
     rules::{Granted, Mismatch, RecordHead, StoredRecord, Verdict, judge},
+    sweep_report::SweepReport,
     switch::{Protection, Switch},
 };
-#[cfg(feature = "json")]
-pub(crate) use self::{finite::is_finite, record::json_of};
 pub(crate) use self::{
+    event::{Observers, status_of},
     keep::is_undone,
     key::{CompactDigest, Digest, check_key, check_name, child_key, hex, is_blank, labelled_digest},
     nonzero::nonzero,
@@ -66,3 +67,5 @@ pub(crate) use self::{
     time::{Backoff, doubled, millis},
     unseen::Unseen,
 };
+#[cfg(feature = "json")]
+pub(crate) use self::{finite::is_finite, record::json_of};

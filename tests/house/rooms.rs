@@ -29,6 +29,7 @@ const ROOMS: &[(&str, May)] = &[
     ("run", May::Use(&["value", "store", "engine", "builder", "sql"])),
     ("preset", May::UsePublic),
     ("reconcile", May::UsePublic),
+    ("metrics", May::UsePublic),
     ("testing", May::UsePublic),
     ("guide", May::UsePublic),
 ];

@@ -88,7 +88,7 @@ async fn past_their_time_they_are_dropped() {
     let begun = Instant::now();
     background_tasks.wait().await;
     assert_eq!(begun.elapsed(), time);
-    assert_eq!(log.take(), ["detached".to_owned(), format!("dropped after {:?}", Some(time))]);
+    assert_eq!(log.take(), ["detached".to_owned(), format!("dropped after {time:?}")]);
     assert_eq!(shop.record().await.map(|record| record.state), Some(State::Running));
     assert_eq!(shop.retry().await.0, Seen::first(201, "done"));
     assert_eq!((shop.runs.attempts(), shop.runs.ended.get()), (vec![1, 2], 1));

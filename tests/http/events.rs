@@ -57,7 +57,7 @@ async fn of_a_request_and_its_duplicates() {
         (
             same,
             vec![one().ends(End::Answers(206)), one()],
-            &["claimed: 1", "settled as a tombstone", "refused: response-not-retained"],
+            &["claimed: 1", "settled as a tombstone: partial", "refused: response-not-retained"],
         ),
         (reject, vec![one(), one()], &["claimed: 1", "settled", "refused: duplicate-request"]),
         (respond, vec![one(), one()], &["claimed: 1", "settled", "responded"]),
@@ -76,15 +76,16 @@ async fn of_a_key_that_is_none() {
 #[tokio::test(start_paused = true)]
 async fn of_a_request_that_runs() {
     let reply = Reply::fixed(Response::new(Bytes::from_static(b"later")));
-    for (while_running, expected) in [
-        (WhileRunning::Refuse, "refused: request-in-progress"),
-        (WhileRunning::Wait(secs(1)), "refused: request-in-progress"),
-        (WhileRunning::Respond(reply), "responded"),
-    ] {
+    let cases: [(_, &[&str]); 3] = [
+        (WhileRunning::Refuse, &["claimed: 1", "refused: request-in-progress"]),
+        (WhileRunning::Wait(secs(1)), &["claimed: 1", "waiting", "waited: timed-out", "refused: request-in-progress"]),
+        (WhileRunning::Respond(reply), &["claimed: 1", "responded"]),
+    ];
+    for (while_running, expected) in cases {
         let bench = Bench::with(|layer| layer.while_running(while_running));
         let first = bench.send(ask("k").takes(secs(9)));
         bench.until(secs(1)).await;
-        assert_eq!(heard(&bench, [ask("k")]).await, ["claimed: 1", expected]);
+        assert_eq!(heard(&bench, [ask("k")]).await, expected);
         first.await.unwrap();
         assert_eq!(bench.log.take(), ["settled"]);
     }
@@ -141,7 +142,7 @@ async fn of_a_store_that_does_not_answer() {
     bench.faults.on(StoreVerb::Claim).once().after_effect().hang();
     let asks = [ask("k").takes(secs(1))];
     // What is released is the claim that took effect.
-    assert_eq!(heard(&bench, asks).await, ["claim failed: Timeout", "failed open", "released"]);
+    assert_eq!(heard(&bench, asks).await, ["claim failed: Timeout", "failed open", "withdrawn"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,9 +151,39 @@ async fn of_a_store_that_cannot_be_waited_at() {
     bench.faults.on(StoreVerb::Changed).once().fail(StoreErrorKind::Unavailable);
     let first = bench.send(ask("k").takes(secs(2)));
     tokio::task::yield_now().await;
-    let expected = ["claimed: 1", "changed failed: Unavailable, again", "settled", "replayed"];
+    let expected =
+        ["claimed: 1", "waiting", "changed failed: Unavailable, again", "settled", "waited: ended", "replayed"];
     assert_eq!(heard(&bench, [ask("k")]).await, expected);
     first.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_each_wait_that_ends() {
+    let waits = || Bench::with(|layer| layer.while_running(WhileRunning::Wait(secs(5))));
+    let bench = waits();
+    let first = bench.send(ask("k").takes(secs(2)));
+    bench.until(secs(1)).await;
+    leave_while_waiting(&bench).await;
+    assert_eq!(bench.log.take(), ["claimed: 1", "waiting", "waited: cancelled"]);
+    first.await.unwrap();
+
+    let bench = waits();
+    bench.faults.on(StoreVerb::Claim).skip(2).once().fail(StoreErrorKind::Unavailable);
+    let first = bench.send(ask("k").takes(secs(2)).ends(End::Answers(500)));
+    bench.until(secs(1)).await;
+    let log = heard(&bench, [ask("k")]).await;
+    let expected =
+        ["claimed: 1", "waiting", "released", "waited: store-failed", "claim failed: Unavailable", "responded"];
+    assert_eq!(log[..5], expected[..5]);
+    first.await.unwrap();
+}
+
+/// Sends a duplicate whose client leaves while it waits.
+async fn leave_while_waiting(bench: &Bench) {
+    let client = bench.send(ask("k"));
+    tokio::task::yield_now().await;
+    client.abort();
+    assert!(client.await.unwrap_err().is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,11 +216,15 @@ async fn of_a_client_that_leaves() {
     type Adjust = fn(IdempotencyLayer) -> IdempotencyLayer;
     let short = |layer: IdempotencyLayer| layer.background_tasks(BackgroundTasks::new().max_duration(secs(1)));
     let cases: [(Adjust, End, &[&str]); 5] = [
-        (same, End::Answers(201), &["claimed: 1", "detached", "settled"]),
-        (same, End::Answers(500), &["claimed: 1", "detached", "released"]),
+        (same, End::Answers(201), &["claimed: 1", "detached", "settled", "ended in the background after 2s"]),
+        (same, End::Answers(500), &["claimed: 1", "detached", "released", "ended in the background after 2s"]),
         (same, End::Panics, &["claimed: 1", "detached"]),
-        (IdempotencyLayer::cancel_on_disconnect, End::Answers(201), &["claimed: 1", "dropped: None"]),
-        (short, End::Answers(201), &["claimed: 1", "detached", "dropped: Some(1s)"]),
+        (
+            IdempotencyLayer::cancel_on_disconnect,
+            End::Answers(201),
+            &["claimed: 1", "dropped after 0ns: cancel-on-disconnect"],
+        ),
+        (short, End::Answers(201), &["claimed: 1", "detached", "dropped after 1s: timed-out"]),
     ];
     for (adjust, end, expected) in cases {
         let bench = Bench::with(adjust);
@@ -240,11 +275,14 @@ impl Observer for Figures {
     fn on_event(&self, event: &Event<'_>) {
         let text = match *event {
             Event::Claimed { took, .. } => format!("claimed within a second: {}", took < secs(1)),
-            Event::Settled { kept, after, .. } => format!("kept something: {}, after {after:?}", kept > 0),
-            Event::Released { after, .. } => format!("released after {after:?}"),
-            Event::Replayed { age, .. } => format!("replayed, with an age: {}", age.is_some()),
-            Event::Waited { waited, ended, .. } => format!("waited {waited:?}, to its end: {ended}"),
+            Event::Settled { status, kept, ran, took, .. } => {
+                format!("{status:?}, kept something: {}, ran {ran:?}, recorded in {took:?}", kept > 0)
+            }
+            Event::Released { status, ran, took, .. } => format!("{status:?}, ran {ran:?}, released in {took:?}"),
+            Event::Replayed { status, age, .. } => format!("replayed {status:?}, with an age: {}", age.is_some()),
+            Event::Waited { waited, end, .. } => format!("waited {waited:?}: {end}"),
             Event::Keyless { route, .. } => format!("without a key: {route}"),
+            Event::Refused { route, key: None, refusal, .. } => format!("refused at {route}: {}", refusal.name()),
             _ => return,
         };
         self.0.lock().unwrap().push(text);
@@ -277,17 +315,19 @@ async fn events_say_how_long_it_took_and_every_observer_receives_them() {
         ask("slow", "7").await;
     };
     ask("", "").await;
+    ask(",", "").await;
     ask("fails", "fails").await;
     tokio::join!(ask("slow", "7"), beside(1), beside(5));
     let expected = [
         "without a key: /run",
+        "refused at /run: key-invalid",
         "claimed within a second: true",
-        "released after 0ns",
+        "Some(502), ran 0ns, released in 0ns",
         "claimed within a second: true",
-        "waited 4s, to its end: false",
-        "kept something: true, after 7s",
-        "waited 2s, to its end: true",
-        "replayed, with an age: true",
+        "waited 4s: timed-out",
+        "Some(200), kept something: true, ran 7s, recorded in 0ns",
+        "waited 2s: ended",
+        "replayed Some(200), with an age: true",
     ];
     assert_eq!(*one.0.lock().unwrap(), expected);
     assert_eq!(*other.0.lock().unwrap(), expected);

@@ -128,13 +128,13 @@ async fn attached_work_that_is_dropped() {
     let app = Router::new().route("/orders", post(pending::<String>)).layer(layer().cancel_on_disconnect());
     for _ in 0..2 {
         leave(app.clone()).await;
-        assert_one(&heard.take(), "/orders", "Without `.cancel_on_disconnect()`");
+        assert_one(&heard.take(), "/orders", "without `.cancel_on_disconnect()`");
         sleep(Duration::from_secs(60)).await;
         // The next try runs, and says so.
         leave(app.clone()).await;
         let heard = heard.take();
         assert_one(&heard[..1], "/orders", "claimed after the lease");
-        assert_one(&heard[1..], "/orders", "Without `.cancel_on_disconnect()`");
+        assert_one(&heard[1..], "/orders", "without `.cancel_on_disconnect()`");
         sleep(Duration::from_secs(60 * 60 * 48)).await;
     }
 }

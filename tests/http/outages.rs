@@ -189,7 +189,8 @@ async fn the_ghosts_of_an_outage_do_not_take_the_place_of_work() {
     client.abort();
     assert!(client.await.unwrap_err().is_cancelled());
     background_tasks.wait().await;
-    assert_eq!(bench.log.take(), ["claimed: 1", "detached", "settled"]);
+    let expected = ["claimed: 1", "detached", "settled", "ended in the background after 1s"];
+    assert_eq!(bench.log.take(), expected);
 }
 
 #[tokio::test(start_paused = true)]

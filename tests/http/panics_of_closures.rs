@@ -185,7 +185,7 @@ async fn of_an_observer_whose_client_left() {
         });
         assert_eq!(leaves.await.is_err(), thread_panics);
         timeout(LATER, shop.background_tasks.wait()).await.expect("it ends");
-        assert_eq!(*touchy.0.lock().unwrap(), ["Claimed", "Detached", "Settled"]);
+        assert_eq!(*touchy.0.lock().unwrap(), ["Claimed", "Detached", "Settled", "BackgroundEnded"]);
         assert_eq!(shop.retry().await.0, Seen::replay(201, "done"));
     }
 }
@@ -198,6 +198,6 @@ async fn of_an_observer_while_a_claim_is_unanswered() {
     shop.faults.on(StoreVerb::Claim).once().after_effect().delay(Duration::from_secs(7));
     assert_eq!(shop.call().await.status(), 503);
     timeout(LATER, shop.background_tasks.wait()).await.expect("the ghost is disarm");
-    assert_eq!(*touchy.0.lock().unwrap(), ["StoreFailed", "Refused", "Released"]);
+    assert_eq!(*touchy.0.lock().unwrap(), ["StoreFailed", "Refused", "Withdrawn"]);
     assert_eq!(shop.retry().await.0, Seen::first(201, "done"));
 }

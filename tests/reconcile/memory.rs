@@ -19,7 +19,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    IdempotencyLayer, MemoryStore, Once, Operation, Policy, Reconciler, RunPolicy,
+    Event, IdempotencyLayer, MemoryStore, Once, Operation, Policy, Reconciler, RunPolicy,
     reconcile::{Abandoned, Payload, Resolution, SweepReport},
     store::{Claim, Claimed, Filter, RecordKey, Settlement, State, Store, StoreAdmin, StoreErrorKind, StoreVerb},
     testing::FaultyStore,
@@ -379,4 +379,27 @@ async fn a_release_remembers_the_attempts_for_the_retention() {
         let Claimed::Granted(granted) = claimed else { panic!("{claimed:?}") };
         assert_eq!(granted.attempt, attempt, "after {hours} hours");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_receives_each_sweep() {
+    let store = MemoryStore::new();
+    for name in ["a", "b"] {
+        let claim = Claim::new(LEASE, 1000 * MINUTE);
+        assert!(matches!(store.claim(&key(name), &claim).await.unwrap(), Claimed::Granted(_)));
+    }
+    sleep(LEASE).await;
+    let (reconciler, _) = answers(store.clone(), Resolution::Release);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let lines = seen.clone();
+    let reconciler = reconciler.observer(move |event: &Event<'_>| {
+        lines.lock().unwrap().push(match event {
+            Event::Reconciled { sweep, .. } => format!("{} of {} released", sweep.released, sweep.found()),
+            // The claims of the reconciler itself are nobody's requests.
+            event => format!("unexpected: {event:?}"),
+        });
+    });
+    reconciler.run_once().await.unwrap();
+    reconciler.run_once().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["2 of 2 released", "0 of 0 released"]);
 }

@@ -8,23 +8,21 @@
 //! application runs.
 
 mod party;
+mod slot;
 
 use std::{
-    collections::HashMap,
     fmt,
     future::Future,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::Notify, time::Instant};
+use tokio::runtime::Handle;
 
 pub(super) use self::party::Bucket;
 pub(crate) use self::party::Party;
-use crate::value::{RecordKey, Refusal, nonzero};
+use self::slot::{TaskCounts, TaskSlot, Unfinished};
+use crate::value::{DropReason, RecordKey, Refusal, nonzero};
 
 /// Work that goes on after its client has left, and records that a store could not take at once.
 ///
@@ -65,21 +63,6 @@ pub struct BackgroundTasks {
     per_caller: usize,
     per_layer: usize,
     time: Duration,
-}
-
-#[derive(Default)]
-struct TaskCounts {
-    work: AtomicUsize,
-    releases: AtomicUsize,
-    /// How many unfinished operations each party has left behind.
-    parties: Mutex<HashMap<Bucket, usize>>,
-    ended: Notify,
-}
-
-impl TaskCounts {
-    fn parties(&self) -> MutexGuard<'_, HashMap<Bucket, usize>> {
-        self.parties.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl BackgroundTasks {
@@ -176,40 +159,49 @@ impl BackgroundTasks {
 
     /// Spawns `work` of a party on `runtime`, with a place of its own.
     ///
-    /// `too_long` is called if the time bound ends the work.
+    /// `dropped` is called if the work does not end by itself, with the reason and the time that it had.
     pub(super) fn spawn<F>(
         &self,
         runtime: &Handle,
         bucket: Bucket,
         work: F,
-        too_long: impl FnOnce(Duration) + Send + 'static,
+        dropped: impl FnOnce(DropReason, Duration) + Send + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
         self.shared.work.fetch_add(1, Ordering::AcqRel);
         *self.shared.parties().entry(bucket.clone()).or_default() += 1;
-        self.run(runtime, TaskSlot { shared: self.shared.clone(), of: Some(bucket) }, work, too_long);
+        self.run(runtime, TaskSlot { shared: self.shared.clone(), of: Some(bucket) }, work, dropped);
     }
 
-    /// Spawns the release of a claim whose answer is not known, unless there are too many of them.
-    pub(super) fn spawn_release(&self, runtime: &Handle, release: impl Future<Output = ()> + Send + 'static) {
+    /// Spawns the release of a claim whose answer is not known, unless there are too many of them. Returns whether it
+    /// was spawned.
+    pub(super) fn spawn_release(&self, runtime: &Handle, release: impl Future<Output = ()> + Send + 'static) -> bool {
         let more = |count: usize| (count < self.limit).then_some(count + 1);
-        if self.shared.releases.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok() {
-            self.run(runtime, TaskSlot { shared: self.shared.clone(), of: None }, release, |_| ());
+        let has_room = self.shared.releases.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok();
+        if has_room {
+            self.run(runtime, TaskSlot { shared: self.shared.clone(), of: None }, release, |_, _| ());
         }
+        has_room
     }
 
-    fn run<F>(&self, runtime: &Handle, place: TaskSlot, work: F, too_long: impl FnOnce(Duration) + Send + 'static)
-    where
+    fn run<F>(
+        &self,
+        runtime: &Handle,
+        place: TaskSlot,
+        work: F,
+        dropped: impl FnOnce(DropReason, Duration) + Send + 'static,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let time = self.time;
+        // Outside the task: a runtime that ends may drop a task that was never polled.
+        let mut unfinished = Unfinished::new(dropped);
         runtime.spawn(async move {
             let _place = place;
-            let mut unfinished = Unfinished::new(too_long);
-            let ended = tokio::time::timeout(time, work).await;
-            if ended.is_ok() {
-                unfinished.finish();
+            match tokio::time::timeout(time, work).await {
+                Ok(()) => unfinished.finish(),
+                Err(_) => unfinished.tell(DropReason::TimedOut),
             }
         });
     }
@@ -239,60 +231,6 @@ impl fmt::Debug for BackgroundTasks {
     }
 }
 
-/// A background task's place in the counts, given back however the background task ends: also with a runtime that shuts
-/// down.
-struct TaskSlot {
-    shared: Arc<TaskCounts>,
-    /// The party whose work it is; `None` for the release of a claim.
-    of: Option<Bucket>,
-}
-
-impl Drop for TaskSlot {
-    fn drop(&mut self) {
-        let count = match &self.of {
-            None => &self.shared.releases,
-            Some(bucket) => {
-                let mut parties = self.shared.parties();
-                if let Some(own) = parties.get_mut(bucket) {
-                    *own -= 1;
-                    if *own == 0 {
-                        parties.remove(bucket);
-                    }
-                }
-                &self.shared.work
-            }
-        };
-        if count.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.shared.ended.notify_waiters();
-        }
-    }
-}
-
-/// A guard that reports a background task dropped before its end: its time was over, or its runtime has shut down.
-struct Unfinished<F: FnOnce(Duration)> {
-    tell: Option<F>,
-    since: Instant,
-}
-
-impl<F: FnOnce(Duration)> Unfinished<F> {
-    fn new(tell: F) -> Self {
-        Self { tell: Some(tell), since: Instant::now() }
-    }
-
-    fn finish(&mut self) {
-        self.tell = None;
-    }
-}
-
-impl<F: FnOnce(Duration)> Drop for Unfinished<F> {
-    fn drop(&mut self) {
-        // Who sees a panic has ended the claim, or left it to its lease.
-        if let Some(tell) = self.tell.take().filter(|_| !std::thread::panicking()) {
-            tell(self.since.elapsed());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,7 +250,7 @@ mod tests {
 
     impl BackgroundTasks {
         fn leave(&self, party: &Party, seconds: u64) {
-            self.spawn(&Handle::current(), party.bucket(&key()), sleep(seconds), |_| ());
+            self.spawn(&Handle::current(), party.bucket(&key()), sleep(seconds), |_, _| ());
         }
     }
 
@@ -323,14 +261,15 @@ mod tests {
         background_tasks.leave(&caller(1), 10);
         let (late, was_late) = tokio::sync::oneshot::channel();
         // What has begun is never dropped for its number.
-        background_tasks.spawn(&runtime, caller(1).bucket(&key()), sleep(1000), |after| late.send(after).unwrap());
+        background_tasks
+            .spawn(&runtime, caller(1).bucket(&key()), sleep(1000), |why, after| late.send((why, after)).unwrap());
         background_tasks.spawn_release(&runtime, sleep(1));
         background_tasks.spawn_release(&runtime, sleep(1));
         assert_eq!(background_tasks.count(), 3);
         let start = tokio::time::Instant::now();
         background_tasks.wait().await;
         assert_eq!(start.elapsed(), Duration::from_secs(60));
-        assert_eq!(was_late.await, Ok(Duration::from_secs(60)));
+        assert_eq!(was_late.await, Ok((DropReason::TimedOut, Duration::from_secs(60))));
     }
 
     #[tokio::test(start_paused = true)]
@@ -358,8 +297,12 @@ mod tests {
     fn a_runtime_that_ends_gives_the_places_back() {
         let background_tasks = BackgroundTasks::new();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        background_tasks.spawn(runtime.handle(), caller(1).bucket(&key()), std::future::pending(), |_| ());
+        let (told, was_told) = std::sync::mpsc::channel();
+        background_tasks.spawn(runtime.handle(), caller(1).bucket(&key()), std::future::pending(), move |why, _| {
+            told.send(why).unwrap();
+        });
         drop(runtime);
+        assert_eq!(was_told.recv(), Ok(DropReason::Shutdown));
         assert_eq!((background_tasks.count(), background_tasks.shared.parties().len()), (0, 0));
     }
 }

@@ -1,7 +1,5 @@
 //! The end of a claim in transaction mode: the transaction is committed with the record in it, or rolled back.
 
-use bytes::Bytes;
-
 use super::{RunState, end_request::EndRequest, finish::FinishOutcome};
 use crate::{
     engine::{Engine, timer::bounded},
@@ -23,12 +21,11 @@ impl Engine {
             self.report(&Event::NotRecorded { key, verb });
         };
         match end {
-            EndRequest::Settle(settlement) => {
-                let tombstone = settlement.payload.is_none();
-                let kept = settlement.payload.as_ref().map_or(0, Bytes::len);
+            EndRequest::Settle(settlement, not_kept) => {
+                let payload = settlement.payload.clone();
                 match bounded(transaction.commit(settlement), self.store_timeout).await {
                     Ok(Committed::Done) => {
-                        self.report(&Event::Settled { key, tombstone, kept, after: state.age(self) });
+                        state.report_settled(self, payload.as_ref(), not_kept);
                         FinishOutcome::Recorded
                     }
                     Ok(Committed::RolledBack(error)) => {
@@ -44,7 +41,7 @@ impl Engine {
             EndRequest::Release(_) => {
                 // Whatever the database says: a transaction that is not committed ends with its connection.
                 match bounded(transaction.roll_back(), self.store_timeout).await {
-                    Ok(()) => self.report(&Event::Released { key, after: state.age(self) }),
+                    Ok(()) => state.report_released(self),
                     Err(error) => failed(&error),
                 }
                 FinishOutcome::Recorded
@@ -57,12 +54,9 @@ impl Engine {
     pub(super) async fn record_failure(&self, state: &RunState, failed: FailedAttempt) {
         let Some(store) = &self.transactions else { return };
         let (key, settles) = (&state.key, failed.payload.is_some());
-        let kept = failed.payload.as_ref().map_or(0, Bytes::len);
         let verb = if settles { StoreVerb::Settle } else { StoreVerb::Release };
         match bounded(store.record_failure(key, &state.claim, &failed), self.store_timeout).await {
-            Ok(()) if settles => {
-                self.report(&Event::Settled { key, tombstone: false, kept, after: state.age(self) });
-            }
+            Ok(()) if settles => state.report_settled(self, failed.payload.as_ref(), None),
             Ok(()) => {}
             Err(error) => {
                 self.report(&Event::StoreFailed { key, verb, error: &error, retried: false });

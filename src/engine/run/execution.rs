@@ -26,7 +26,7 @@ use super::{
 use crate::{
     engine::Engine,
     store::FailedAttempt,
-    value::{Payload, Record, State},
+    value::{NotKept, Payload, Record, State},
 };
 
 /// What the work has panicked with.
@@ -131,6 +131,9 @@ fn end<J: Job>(job: &mut Pin<&mut J>, run: &mut Run, completion: Completion) -> 
     let engine = job.engine();
     let (mut end, failed) = run.end_request(completion, &**job);
     let start = Instant::now();
+    if !engine.observers.is_empty() {
+        run.state.set_work_ended(start);
+    }
     report_stall(engine, &run.state, start);
     let tried = if engine.is_immediate { run.try_now(engine, &mut end) } else { Tried::NotYet };
     if let Tried::Ended(ending) = tried {
@@ -201,7 +204,7 @@ impl Run {
                     let failed = FailedAttempt::new(granted, failed, retention);
                     return (EndRequest::release(claimant, retention), Some(failed));
                 }
-                (EndRequest::settle(claimant, failed, retention), None)
+                (EndRequest::settle(claimant, failed.ok_or(NotKept::NotSerializable), retention), None)
             }
             Completion::Release(keep) => {
                 let counts = transactional && job.remembers_rolled_back(granted.attempt).is_some();

@@ -201,7 +201,7 @@ impl Run {
         let key = &self.state.key;
         match answer {
             Ok(Finished::Done | Finished::AlreadyDone) => {
-                engine.report(&end.event(key, self.state.age(engine)));
+                end.report(engine, &self.state);
                 Some(FinishOutcome::Recorded)
             }
             // What an earlier try has undone is gone.
@@ -245,6 +245,6 @@ impl Run {
                 }
             }
         };
-        background_tasks.spawn(runtime, state.bucket(), go_on, move |_| report());
+        background_tasks.spawn(runtime, state.bucket(), go_on, move |_, _| report());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::value::{Mismatch, Origin, Refusal, StoreError};
+use crate::value::{Mismatch, NotKept, Origin, Refusal, StoreError};
 
 /// What came of an operation.
 pub(crate) enum Outcome<V> {
@@ -53,7 +53,7 @@ pub(crate) enum NotRun {
 /// What is to be recorded of a job that ran. Each duration is how long the record is kept.
 pub(crate) enum Completion {
     /// The operation is settled, with a payload or as a tombstone.
-    Settle(Option<Bytes>, Duration),
+    Settle(Result<Bytes, NotKept>, Duration),
     /// The operation is settled as failed permanently. What the job did in a transaction is rolled back.
     Fail(Duration),
     /// The claim is released, and its attempts are remembered.

@@ -8,17 +8,18 @@
 use std::{
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use crate::{
     engine::{ClaimRequest, Engine, Grant, Party, background::Bucket},
     store::{Granted, TransactionSlot},
-    value::{Claim, HandlerDirectives, Origin, RecordKey, Secret, millis},
+    value::{Claim, Event, HandlerDirectives, NotKept, Origin, RecordKey, Secret, millis, status_of},
 };
 
 /// The run is dropped with its client.
@@ -50,6 +51,12 @@ pub(crate) struct RunState {
     sent: Option<Instant>,
     /// How long after that the last renewal that succeeded was sent, in milliseconds, rounded down.
     renewed_after: AtomicU64,
+    /// How long the store took to grant the claim, if anybody observes.
+    claim_took: Duration,
+    /// How long after the claim was sent the work ended, in microseconds.
+    work_ended_after: AtomicU64,
+    /// The status of the answer; 0 if there is none.
+    status: AtomicU16,
     /// Notified when the claim is lost or overdue.
     changed: Notify,
     directives: Mutex<HandlerDirectives>,
@@ -73,6 +80,9 @@ impl RunState {
             flags: AtomicU8::new(if engine.cancel_on_disconnect { ATTACHED } else { 0 }),
             sent: Some(grant.sent),
             renewed_after: AtomicU64::new(0),
+            claim_took: grant.took,
+            work_ended_after: AtomicU64::new(0),
+            status: AtomicU16::new(0),
             slot,
             changed: Notify::const_new(),
             directives: Mutex::new(HandlerDirectives::default()),
@@ -92,15 +102,49 @@ impl RunState {
             flags: AtomicU8::new(0),
             sent: None,
             renewed_after: AtomicU64::new(0),
+            claim_took: Duration::ZERO,
+            work_ended_after: AtomicU64::new(0),
+            status: AtomicU16::new(0),
             changed: Notify::const_new(),
             directives: Mutex::new(HandlerDirectives::default()),
             runtime: OnceLock::new(),
         }
     }
 
-    /// Returns the time since the claim was sent, if anybody observes.
-    pub(super) fn age(&self, engine: &Engine) -> Duration {
-        engine.observed_since(self.sent)
+    /// Records the status of the answer, for the events.
+    pub(crate) fn set_status(&self, status: u16) {
+        self.status.store(status, Ordering::Relaxed);
+    }
+
+    /// Records when the work ended, for the events.
+    pub(super) fn set_work_ended(&self, at: Instant) {
+        let after = self.sent.map_or(Duration::ZERO, |sent| at.duration_since(sent));
+        self.work_ended_after.store(u64::try_from(after.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Reports that the operation is settled.
+    pub(super) fn report_settled(&self, engine: &Engine, payload: Option<&Bytes>, not_kept: Option<NotKept>) {
+        let (key, (ran, took)) = (&self.key, self.observed_times(engine));
+        let status = status_of(self.status.load(Ordering::Relaxed));
+        let kept = payload.map_or(0, Bytes::len);
+        engine.report(&Event::Settled { key, status, kept, not_kept, ran, took });
+    }
+
+    /// Reports that the claim is released.
+    pub(super) fn report_released(&self, engine: &Engine) {
+        let (key, (ran, took)) = (&self.key, self.observed_times(engine));
+        let status = status_of(self.status.load(Ordering::Relaxed));
+        engine.report(&Event::Released { key, status, ran, took });
+    }
+
+    /// Returns how long the work ran, and how long its end has taken since; zero if nobody observes.
+    fn observed_times(&self, engine: &Engine) -> (Duration, Duration) {
+        if engine.observers.is_empty() {
+            return (Duration::ZERO, Duration::ZERO);
+        }
+        let ended_after = Duration::from_micros(self.work_ended_after.load(Ordering::Relaxed));
+        let now = engine.observed_since(self.sent);
+        (ended_after.saturating_sub(self.claim_took), now.saturating_sub(ended_after))
     }
 
     fn is(&self, flag: u8) -> bool {

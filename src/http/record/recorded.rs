@@ -37,8 +37,8 @@ impl Exchange {
             return None;
         }
         match action {
-            RecordAction::Settle(Some(payload), _) | RecordAction::Replace(payload, ..) => codec::times(payload),
-            RecordAction::Settle(None, retention) => Some(Times::now(Some(*retention))),
+            RecordAction::Settle(Ok(payload), _) | RecordAction::Replace(payload, ..) => codec::times(payload),
+            RecordAction::Settle(Err(_), retention) => Some(Times::now(Some(*retention))),
             RecordAction::Release(_) | RecordAction::Undo => None,
         }
     }

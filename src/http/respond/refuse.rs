@@ -45,7 +45,9 @@ impl Exchange {
 
     /// Returns the response for a refusal with its body in memory, and reports it.
     pub(crate) fn refusal(&self, head: Option<&Parts>, key: Option<&RecordKey>, refusal: &Refusal) -> Response<Bytes> {
-        self.engine.report(&Event::Refused { key, refusal });
+        let of_head = if key.is_none() { head.map(|head| self.route_of(head)) } else { None };
+        let route = key.map(RecordKey::route).or(of_head.as_deref()).or(self.fixed_route()).unwrap_or_default();
+        self.engine.report(&Event::Refused { route, key, refusal });
         let mut response = self.rendered(head, key, refusal);
         problem::set_retry_after(&mut response, refusal, self.policy.retry_after);
         if self.sdk_hints {
@@ -60,7 +62,8 @@ impl Exchange {
     /// removed, since an earlier process may have kept them.
     pub(crate) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
         let (completed, expires) = (kept.completed, kept.expires);
-        self.engine.report(&Event::Replayed { key, age: self.engine.observed_age(completed) });
+        let (status, age) = (Some(kept.status), self.engine.observed_age(completed));
+        self.engine.report(&Event::Replayed { key, status, age });
         let failed = kept.has_failed();
         let mut trailers = kept.trailers;
         // What is left out today was perhaps kept by yesterday's process.

@@ -53,7 +53,9 @@ pub struct TokenLayer {
 
 impl TokenLayer {
     pub(crate) fn new(issuer: Issuer, purpose: Arc<str>) -> Self {
-        let mut exchange = Exchange::new(Engine::new(issuer.store.clone()));
+        let mut engine = Engine::new(issuer.store.clone());
+        engine.observers = issuer.observers.clone();
+        let mut exchange = Exchange::new(engine);
         let header = HeaderName::from_static("x-submit-token");
         exchange.key = key::header(header.as_str());
         exchange.tokens = Some(TokenRule {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     sql::{
@@ -15,6 +15,7 @@ use crate::{
         driver::{SqlDatabase, Value},
         statement::BATCH,
         store::{SqlShared, namespace::Namespace, retry::unreadable, values::time},
+        table::Table,
     },
     value::{StoreError, jitter},
 };
@@ -46,6 +47,7 @@ impl<D: SqlDatabase> MessageLog<D> {
                 alive: Arc::downgrade(&self.purging),
                 shared: Arc::downgrade(&self.store.shared),
                 statements: Arc::clone(&self.statements),
+                table: self.table.clone(),
                 retention: self.retention,
                 every,
             }));
@@ -58,6 +60,7 @@ struct Purge<D: SqlDatabase> {
     alive: Weak<AtomicBool>,
     shared: Weak<SqlShared<D>>,
     statements: Arc<MessageLogStatements>,
+    table: Table,
     retention: Duration,
     every: Duration,
 }
@@ -70,7 +73,9 @@ async fn keep_purging<D: SqlDatabase>(purge: Purge<D>) {
             let shared = purge.shared.upgrade().filter(|shared| !shared.pool.is_closed());
             let Some(shared) = shared.filter(|_| purge.alive.strong_count() > 0) else { return };
             let store = SqlStore { shared, space: Namespace::default() };
+            let start = Instant::now();
             let removed = remove_old(&store, &purge.statements, purge.retention, AT_ONCE).await;
+            store.report_purge(&purge.table, removed.as_ref().map(|removed| Some(*removed)), start);
             if removed.unwrap_or(0) < AT_ONCE as u64 {
                 break;
             }

@@ -12,7 +12,10 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{sql::SqlDatabase, value::StoreError};
+use crate::{
+    sql::SqlDatabase,
+    value::{Event, StoreError},
+};
 
 use super::{
     Relay, RelayStats, Sender,
@@ -25,7 +28,7 @@ pub(super) struct Flight<D: SqlDatabase, S> {
     relay: Relay<D, S>,
     sending: JoinSet<Landed>,
     /// The topic of each task, including one that has panicked.
-    of: HashMap<Id, String>,
+    of: HashMap<Id, (String, u32)>,
     topics: Topics,
     /// The messages that have finished since this was last read.
     relayed: RelayStats,
@@ -79,11 +82,11 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
             };
             let all = leased.len() < room;
             for outgoing in leased {
-                let topic = outgoing.message.topic.clone();
+                let (topic, attempt) = (outgoing.message.topic.clone(), outgoing.attempt);
                 self.topics.departed(&topic);
                 let sending = Sending::new(self.relay.clone(), outgoing, began);
                 let task = self.sending.spawn(sending.run(Arc::clone(&self.stopping)));
-                self.of.insert(task.id(), topic);
+                self.of.insert(task.id(), (topic, attempt));
             }
             if all {
                 return;
@@ -97,14 +100,25 @@ impl<D: SqlDatabase, S: Sender> Flight<D, S> {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(None) => return Poll::Ready(false),
             Poll::Ready(Some(Ok(landed))) => landed,
-            // The sender has panicked.
-            Poll::Ready(Some(Err(panic))) => (panic.id(), Landed::failed()),
+            Poll::Ready(Some(Err(panic))) => {
+                self.report_panic(panic.id());
+                (panic.id(), Landed::failed())
+            }
         };
         self.relayed.add(landed.relayed);
         self.error = self.error.take().or(landed.error);
-        if let Some(topic) = self.of.remove(&id) {
+        if let Some((topic, _)) = self.of.remove(&id) {
             self.topics.landed(&topic, landed.failed);
         }
         Poll::Ready(true)
+    }
+
+    /// Reports a message whose sender has panicked: it is tried again once its lease is over.
+    fn report_panic(&self, id: Id) {
+        if let Some((topic, attempt)) = self.of.get(&id) {
+            let (attempt, error, pause) = (*attempt, "the sender has panicked", self.relay.lease());
+            let observers = &self.relay.outbox.store.shared.observers;
+            observers.report(&Event::OutboxRetried { topic, attempt, error, pause });
+        }
     }
 }

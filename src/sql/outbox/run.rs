@@ -10,8 +10,11 @@ use std::{
 
 use tokio::time::{Instant, timeout};
 
-use super::{Relay, RelayStats, Sender, flight::Flight};
-use crate::{sql::SqlDatabase, value::StoreError};
+use super::{OutboxStats, Relay, RelayStats, Sender, flight::Flight};
+use crate::{
+    sql::SqlDatabase,
+    value::{Event, StoreError},
+};
 
 /// How often a running relay removes sent messages, how soon if there are more of them, and how many at most before it
 /// sends again.
@@ -125,10 +128,25 @@ impl<D: SqlDatabase, S: Sender> Relay<D, S> {
 
     /// Removes messages that were sent long ago, and returns when to do so again.
     async fn purge_some(&self) -> Instant {
+        let start = Instant::now();
         let removed = self.outbox.purge(self.retention, PURGED_AT_ONCE).await;
-        let removed = removed.inspect_err(|error| tell("sent messages cannot be removed", error));
+        self.outbox.store.report_purge(&self.outbox.table, removed.as_ref().map(|removed| Some(*removed)), start);
         let more = removed.is_ok_and(|removed| removed == PURGED_AT_ONCE as u64);
+        if !more {
+            self.report_backlog().await;
+        }
         Instant::now() + if more { PURGE_ON } else { PURGE_EVERY }
+    }
+
+    /// Reports what waits in the outbox, if anybody observes.
+    async fn report_backlog(&self) {
+        let observers = &self.outbox.store.shared.observers;
+        if observers.is_empty() {
+            return;
+        }
+        if let Ok(OutboxStats { unsent, oldest, .. }) = self.outbox.stats().await {
+            observers.report(&Event::OutboxBacklog { unsent, oldest });
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use tokio::time::{Instant, timeout};
@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::{Relay, RelayStats, Sender, StagedMessage};
 use crate::{
     sql::SqlDatabase,
-    value::{StoreError, doubled, jitter},
+    value::{Event, StoreError, doubled, jitter},
 };
 
 /// How many messages of a key are sent one after the other before other keys are looked for. That query reads past all
@@ -94,13 +94,24 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
             return self.give_back(Duration::ZERO, "leased too late").await;
         }
         match timeout(*send_timeout, sender.send(self.outgoing.clone())).await {
-            Ok(Ok(())) => Ok(if outbox.sent(&self.outgoing).await? { End::Sent } else { End::Overtaken }),
+            Ok(Ok(())) => Ok(if outbox.sent(&self.outgoing).await? {
+                self.report_sent();
+                End::Sent
+            } else {
+                End::Overtaken
+            }),
             Ok(Err(error)) => self.give_back(self.pause(), &error.to_string()).await,
             Err(_) => self.give_back(self.pause(), "not sent in time").await,
         }
     }
 
-    #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]
+    fn report_sent(&self) {
+        let StagedMessage { message, attempt, staged, .. } = &self.outgoing;
+        let age = SystemTime::now().duration_since(*staged).unwrap_or_default();
+        let observers = &self.relay.outbox.store.shared.observers;
+        observers.report(&Event::OutboxSent { topic: &message.topic, attempt: *attempt, age });
+    }
+
     async fn give_back(&self, pause: Duration, why: &str) -> Result<End, StoreError> {
         #[cfg(feature = "tracing")]
         tracing::warn!(
@@ -111,6 +122,9 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
             ?pause,
             "a message was not sent"
         );
+        let (topic, attempt) = (&*self.outgoing.message.topic, self.outgoing.attempt);
+        let observers = &self.relay.outbox.store.shared.observers;
+        observers.report(&Event::OutboxRetried { topic, attempt, error: why, pause });
         Ok(if self.relay.outbox.put_off(&self.outgoing, pause).await? { End::Failed } else { End::Overtaken })
     }
 

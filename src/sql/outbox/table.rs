@@ -10,7 +10,7 @@ use crate::{
         error::StatementError,
         table::Table,
     },
-    value::StoreError,
+    value::{Event, StoreError},
 };
 
 use super::statements::OutboxStatements;
@@ -103,7 +103,9 @@ impl<D: SqlDatabase> Outbox<D> {
         let [id, topic, key, headers] = texts.map(Value::Text);
         let values = [id, topic, key, headers, Value::Bytes(Some(&message.payload))];
         let staged = D::ask(connection, &self.statements.stage, &values).await;
-        staged.map(drop).map_err(|error| StatementError::Failed(error).into_error::<D>(false))
+        staged.map_err(|error| StatementError::Failed(error).into_error::<D>(false))?;
+        self.store.shared.observers.report(&Event::OutboxStaged { topic: &message.topic });
+        Ok(())
     }
 
     /// Wakes a relay of this process on a clone of this outbox, so that it does not wait for the end of its pause. Call

@@ -10,7 +10,7 @@ use crate::{
         SqlStore, driver::SqlDatabase, error::StatementError, statement::Statements, table::Table,
         transaction::InProcessClaims,
     },
-    value::{StoreError, StoreErrorKind},
+    value::{Observer, Observers, StoreError, StoreErrorKind},
 };
 
 use super::{
@@ -33,6 +33,7 @@ pub struct SqlStoreBuilder<D: Database> {
     purge_every: Option<Duration>,
     /// The text that a handler's connection executes before it goes back.
     reset: Option<String>,
+    observers: Observers,
     pub(in crate::sql) busy_timeout: Duration,
     driver: std::marker::PhantomData<fn() -> D>,
 }
@@ -45,6 +46,7 @@ impl<D: SqlDatabase> SqlStoreBuilder<D> {
             connections: 16,
             purge_every: Some(Duration::from_secs(60)),
             reset: None,
+            observers: Observers::default(),
             busy_timeout: Duration::from_secs(2),
             driver: std::marker::PhantomData,
         }
@@ -92,6 +94,15 @@ impl<D: SqlDatabase> SqlStoreBuilder<D> {
         self
     }
 
+    /// Adds an observer, which receives what this store reports besides requests: its purges, and what the
+    /// [outboxes](SqlStore::outbox) and [message logs](SqlStore::message_log) that are made of it do. Several calls add up.
+    ///
+    /// Requests are reported to the observers of their layer.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observers.add(observer);
+        self
+    }
+
     /// Sets a text to be executed on a connection after a handler has used it in transaction mode and before it is used
     /// again, if the store opens its own connections. Default: none.
     ///
@@ -129,6 +140,7 @@ impl<D: SqlDatabase> SqlStoreBuilder<D> {
             running: InProcessClaims::default(),
             reset: self.reset,
             purging: Purging::new(self.purge_every),
+            observers: self.observers,
             seats: Arc::new(Semaphore::new(seats)),
             writing,
         };

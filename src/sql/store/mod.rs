@@ -47,7 +47,7 @@ use std::{
 use sqlx::{Database, Pool};
 use tokio::sync::Semaphore;
 
-use crate::value::StoreError;
+use crate::value::{Observers, StoreError};
 
 use self::{
     connection_cache::ConnectionCache, namespace::Namespace, recent_keys::RecentKeys, record_waiters::RecordWaiters,
@@ -120,6 +120,8 @@ pub(super) struct SqlShared<D: Database> {
     pub(super) reset: Option<String>,
     /// Whether and how often expired records are removed.
     pub(super) purging: Purging,
+    /// Of purges, and of the outboxes and message logs that are made of this store.
+    pub(super) observers: Observers,
     /// Bounds the transactions of the work: one connection is left for the store's own statements.
     pub(super) seats: Arc<Semaphore>,
     /// Bounds the writers to one, if the database has one writer at a time.

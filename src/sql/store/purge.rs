@@ -14,7 +14,7 @@ use std::{
 };
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, pool::PoolConnection};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     sql::{
@@ -22,8 +22,9 @@ use crate::{
         driver::{SqlDatabase, Value},
         error::StatementError,
         statement::{BATCH, Statement},
+        table::Table,
     },
-    value::{StoreError, jitter},
+    value::{Event, StoreError, jitter},
 };
 
 use super::{Purging, SqlShared, namespace::Namespace, retry::unreadable, values::bytes};
@@ -44,7 +45,7 @@ impl<D: SqlDatabase> SqlStore<D> {
     }
 
     /// Removes expired records, if it is this process's turn; returns whether there may be more.
-    async fn purge_in_turn(&self) -> Result<bool, StoreError> {
+    async fn purge_in_turn(&self) -> Result<Option<usize>, StoreError> {
         let failed = |error| StatementError::Failed(error).into_error::<D>(false);
         let SqlShared { pool, held, writing, .. } = &*self.shared;
         let _turn = match writing {
@@ -54,11 +55,11 @@ impl<D: SqlDatabase> SqlStore<D> {
         let _seat = held.turn(pool).await.map_err(failed)?;
         let mut connection = self.some_connection().await?;
         let Some(turn) = D::purge_lock(self.shared.table.lock(b"purge")) else {
-            return self.sweep(&mut connection).await.map_err(failed);
+            return self.sweep(&mut connection).await.map(Some).map_err(failed);
         };
         // If this is dropped half-way, or fails, the turn ends with its connection.
         let mut connection = Closing(Some(connection));
-        let Some(on) = &mut connection.0 else { return Ok(false) };
+        let Some(on) = &mut connection.0 else { return Ok(None) };
         if let Some(begin) = turn.begin {
             D::run(on, begin.to_owned()).await.map_err(failed)?;
         }
@@ -68,29 +69,29 @@ impl<D: SqlDatabase> SqlStore<D> {
             Some(row) => D::int(row, 0).map_err(unreadable::<D>)? == Some(1),
             None => false,
         };
-        let more = is_ours && self.sweep(on).await.map_err(failed)?;
+        let removed = if is_ours { Some(self.sweep(on).await.map_err(failed)?) } else { None };
         D::run(on, turn.end).await.map_err(failed)?;
         drop(connection.0.take());
-        Ok(more)
+        Ok(removed)
     }
 
     /// Removes the records of one round; returns whether the round was full.
-    async fn sweep(&self, connection: &mut D::Connection) -> sqlx::Result<bool> {
+    async fn sweep(&self, connection: &mut D::Connection) -> sqlx::Result<usize> {
         let statements = &self.shared.statements;
         let mut removed = 0;
         while removed < AT_ONCE {
             let rows = D::ask(connection, &statements.expired, &[number(BATCH)]).await?.rows;
             let ids = ids_of::<D>(&rows)?;
             if ids.is_empty() {
-                return Ok(false);
+                break;
             }
             let gone = D::ask(connection, &statements.remove, &batch(&ids)).await?.count;
             if gone == 0 {
-                return Ok(false);
+                break;
             }
             removed += usize::try_from(gone).unwrap_or(AT_ONCE);
         }
-        Ok(true)
+        Ok(removed)
     }
 
     /// Removes up to `limit` expired records, without waiting for a turn.
@@ -114,6 +115,25 @@ impl<D: SqlDatabase> SqlStore<D> {
     }
 }
 
+impl<D: SqlDatabase> SqlStore<D> {
+    /// Reports a round of a purge that began at `start`. `None` removed: it was another process's turn.
+    pub(in crate::sql) fn report_purge(&self, table: &Table, purged: Result<Option<u64>, &StoreError>, start: Instant) {
+        #[cfg(feature = "tracing")]
+        if let Err(error) = purged {
+            tracing::warn!(%table, error = error as &dyn std::error::Error, "what has expired could not be removed");
+        }
+        if self.shared.observers.is_empty() {
+            return;
+        }
+        let (table, took) = (&*table.to_string(), start.elapsed());
+        match purged {
+            Ok(Some(removed)) => self.shared.observers.report(&Event::Purged { table, removed, took }),
+            Ok(None) => {}
+            Err(error) => self.shared.observers.report(&Event::PurgeFailed { table, error }),
+        }
+    }
+}
+
 /// Ends when the store is dropped or its pool closed. An error ends a round.
 async fn keep_purging<D: SqlDatabase>(shared: Weak<SqlShared<D>>, every: Duration) {
     loop {
@@ -121,7 +141,10 @@ async fn keep_purging<D: SqlDatabase>(shared: Weak<SqlShared<D>>, every: Duratio
         loop {
             let Some(shared) = shared.upgrade().filter(|shared| !shared.pool.is_closed()) else { return };
             let store = SqlStore { shared, space: Namespace::default() };
-            if !store.purge_in_turn().await.unwrap_or(false) {
+            let start = Instant::now();
+            let purged = store.purge_in_turn().await;
+            store.report_purge(&store.shared.table, purged.as_ref().map(|removed| removed.map(|n| n as u64)), start);
+            if purged.ok().flatten().is_none_or(|removed| removed < AT_ONCE) {
                 break;
             }
             drop(store);

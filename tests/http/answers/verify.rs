@@ -122,7 +122,7 @@ async fn observers_are_told() {
     let watched = log.clone();
     let fixture = Fixture::new(|layer| layer.verify(verify).observer(watched), |_| HeaderMap::new());
     fixture.send(request(Some("k"), "forged", "paid")).await;
-    assert_eq!(*log.0.lock().unwrap(), ["Unverified { status: 401 }"]);
+    assert_eq!(*log.0.lock().unwrap(), ["Unverified { route: \"/run\", status: 401 }"]);
 }
 
 #[tokio::test(start_paused = true)]

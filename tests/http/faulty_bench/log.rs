@@ -26,9 +26,12 @@ impl Observer for Log {
             Event::Responded { .. } => "responded".to_owned(),
             Event::Claimed { attempt, takeover: false, .. } => format!("claimed: {attempt}"),
             Event::Claimed { attempt, .. } => format!("taken over: {attempt}"),
-            Event::Settled { tombstone: false, .. } => "settled".to_owned(),
-            Event::Settled { .. } => "settled as a tombstone".to_owned(),
-            Event::Released { .. } => "released".to_owned(),
+            Event::Settled { not_kept: None, .. } => "settled".to_owned(),
+            Event::Settled { not_kept: Some(why), .. } => format!("settled as a tombstone: {why}"),
+            Event::Released { .. } | Event::Withdrawn { .. } | Event::Waiting { .. } | Event::Keyless { .. } => {
+                event.name().to_owned()
+            }
+            Event::Waited { end, .. } => format!("waited: {end}"),
             Event::ClaimLost { attempt, .. } => format!("lost: {attempt}"),
             Event::StoreFailed { verb, error, retried, .. } => {
                 format!("{verb} failed: {:?}{}", error.kind(), if retried { ", again" } else { "" })
@@ -36,8 +39,8 @@ impl Observer for Log {
             Event::NotRecorded { verb, .. } => format!("not recorded: {verb}"),
             Event::FailedOpen { .. } => "failed open".to_owned(),
             Event::Detached { .. } => "detached".to_owned(),
-            Event::Dropped { after, .. } => format!("dropped: {after:?}"),
-            Event::Waited { .. } | Event::Keyless { .. } => return,
+            Event::BackgroundEnded { after, .. } => format!("ended in the background after {after:?}"),
+            Event::Dropped { reason, after, .. } => format!("dropped after {after:?}: {reason}"),
             _ => format!("unknown: {event:?}"),
         };
         self.0.lock().unwrap().push(line);

@@ -11,7 +11,7 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_idempotency::{
-    MemoryStore, Tokens, scope,
+    Event, MemoryStore, Tokens, scope,
     store::{StoreErrorKind, StoreVerb},
     testing::FaultyStore,
     token::{IssueError, TokenIssuer},
@@ -146,4 +146,43 @@ async fn a_submission_can_issue_as_well() {
         assert_eq!((seen.status.as_u16(), &headers["cache-control"]), (201, &"no-store".parse().unwrap()));
         token = seen.body;
     }
+}
+
+#[tokio::test]
+async fn an_observer_receives_each_token_and_why_there_is_none() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let lines = seen.clone();
+    let store = FaultyStore::new(MemoryStore::new());
+    let tokens = Tokens::new(store.clone()).observer(move |event: &Event<'_>| {
+        lines.lock().unwrap().push(match event {
+            Event::TokenNotIssued { purpose, error, .. } => format!("{purpose}: {:?}", error.kind()),
+            event => format!("{}: {}", event.route().unwrap_or_default(), event.name()),
+        });
+    });
+    let app: Router = Router::new().route("/token", tokens.layer("checkout").endpoint());
+    tokens.issue("mail", None).await.unwrap();
+    assert_eq!(ask(&app, "GET", "/token", None, None).await.0.status, 200);
+    store.faults().on(StoreVerb::Issue).once().fail(StoreErrorKind::Full);
+    assert_eq!(ask(&app, "GET", "/token", None, None).await.0.problem(), "store-full");
+    assert_eq!(ask(&app, "POST", "/token", None, None).await.0.problem(), "token-missing");
+    let expected =
+        ["mail: token-issued", "checkout: token-issued", "checkout: Full", "checkout: refused", "checkout: refused"];
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+/// The error of the store is there for the application's log, and not in the response.
+#[tokio::test]
+async fn an_issue_that_failed_has_the_error_of_the_store() {
+    async fn source(tokens: TokenIssuer) -> String {
+        let error = tokens.issue().await.unwrap_err();
+        let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        let response = error.into_response();
+        assert!(!String::from_utf8_lossy(response.body()).contains("scripted"), "{response:?}");
+        source
+    }
+    let store = FaultyStore::new(MemoryStore::new());
+    store.faults().on(StoreVerb::Issue).once().fail(StoreErrorKind::Unavailable);
+    let app = Router::new().route("/", get(source).layer(Tokens::new(store).layer("checkout")));
+    let (seen, _) = ask(&app, "GET", "/", None, None).await;
+    assert!(seen.body.contains("a scripted fault"), "{}", seen.body);
 }

@@ -1,11 +1,17 @@
 //! What operators see and do.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tower_idempotency::{
-    MemoryStore, Reconciler,
+    Event, MemoryStore, Reconciler,
     reconcile::{Resolution, UnsentResolution},
-    sql::outbox::{Relay, StagedMessage},
+    sql::{
+        SqlStore,
+        outbox::{Relay, StagedMessage},
+    },
 };
 
 use super::shop::{Broker, Shop, message, numbers, text};
@@ -98,4 +104,62 @@ pub(crate) async fn what_waits_is_asked_about<D: TestDatabase>() {
     );
     assert_eq!(panics.run_once().await.unwrap().left, 1);
     assert_eq!(shop.unsent().await, 2);
+}
+
+/// The observers of the store receive what becomes of its messages.
+pub(crate) async fn what_happens_is_reported<D: TestDatabase>() {
+    let shop = Shop::<D>::new().await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let lines = seen.clone();
+    let line = move |event: &Event<'_>| {
+        lines.lock().unwrap().push(match event {
+            Event::OutboxStaged { topic, .. } => format!("{topic} staged"),
+            Event::OutboxSent { topic, attempt, age, .. } => {
+                format!("{topic} sent at try {attempt}, soon: {}", *age < Duration::from_secs(60))
+            }
+            Event::OutboxRetried { topic, attempt, error, .. } => format!("{topic} failed at try {attempt}: {error}"),
+            Event::OutboxStuck { topic, attempts, discarded, .. } => {
+                format!("{topic} stuck after {attempts}, discarded: {discarded}")
+            }
+            Event::OutboxBacklog { unsent, oldest, .. } => format!("{unsent} wait, since: {}", oldest.is_some()),
+            Event::Purged { .. } => return,
+            event => event.name().to_owned(),
+        });
+    };
+    let line = Arc::new(line);
+    let outbox = SqlStore::<D>::builder().without_purge().observer(line.clone()).pool(shop.pool.clone()).outbox();
+    let mut transaction = shop.pool.begin().await.unwrap();
+    for n in 0..2 {
+        outbox.stage(&mut transaction, &message("a", n)).await.unwrap();
+    }
+    transaction.commit().await.unwrap();
+    let sender = |outgoing: StagedMessage| async move {
+        if &*outgoing.message.payload == b"0" && outgoing.attempt == 1 { Err("away") } else { Ok(()) }
+    };
+    let relay = Relay::new(outbox.clone(), sender).backoff(Duration::from_millis(500), Duration::from_millis(500));
+    relay.run_once().await.unwrap();
+    let reconciler = Reconciler::new(MemoryStore::new(), |_| async { Resolution::Leave }).observer(line).unsent(
+        outbox.clone(),
+        Duration::ZERO,
+        |_| async { UnsentResolution::Leave },
+    );
+    reconciler.run_once().await.unwrap();
+    shop.drain(&relay).await;
+    relay.run(Duration::from_secs(1), tokio::time::sleep(Duration::from_millis(200))).await;
+    let topic = &message("a", 0).topic;
+    let expected = [
+        "T staged",
+        "T staged",
+        "T failed at try 1: away",
+        "T stuck after 1, discarded: false",
+        "T stuck after 0, discarded: false",
+        "reconciled",
+        "T sent at try 2, soon: true",
+        "T sent at try 1, soon: true",
+        "0 wait, since: false",
+    ];
+    let mut seen = std::mem::take(&mut *seen.lock().unwrap());
+    // The reconciler asks about several at once.
+    seen[3..5].sort_by(|one, other| other.cmp(one));
+    assert_eq!(seen, expected.map(|line| line.replacen('T', topic, 1)));
 }

@@ -34,6 +34,7 @@ macro_rules! what_holds_everywhere {
             stopping::{dropped_half_way, stopped_with_the_message_at_hand, woken_after_a_commit},
             inspection::{
                 what_waits_is_seen, what_can_never_be_sent_is_discarded, what_was_sent_is_removed, what_waits_is_asked_about,
+                what_happens_is_reported,
             },
             crashes::{killed_relays},
         );

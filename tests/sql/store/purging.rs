@@ -1,9 +1,16 @@
 //! What has expired goes by itself.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use tokio::time::{sleep, timeout};
 use tower_idempotency::{
+    Event,
     sql::SqlStore,
     store::{Store, StoreAdmin},
 };
@@ -33,7 +40,16 @@ pub(super) async fn what_has_expired_goes<D: TestDatabase>() {
     assert_eq!(rows(&quiet).await, 120);
     assert_eq!(quiet.purge(60).await.unwrap(), 60);
 
-    let purging = [(); 2].map(|()| SqlStore::<D>::builder().purge_every(SOON));
+    let removed = Arc::new(AtomicU64::new(0));
+    let purging = [(); 2].map(|()| {
+        let removed = removed.clone();
+        SqlStore::<D>::builder().purge_every(SOON).observer(move |event: &Event<'_>| {
+            if let Event::Purged { table: "idempotency_records", removed: some, .. } = event {
+                removed.fetch_add(*some, Relaxed);
+            }
+        })
+    });
+    let mut gone_in_all = 50;
     for builder in purging {
         let store = D::build(builder, &url).await;
         // It begins with the first use.
@@ -45,6 +61,14 @@ pub(super) async fn what_has_expired_goes<D: TestDatabase>() {
         };
         timeout(Duration::from_secs(60), gone).await.expect("nothing is purged");
         assert_eq!((rows(&quiet).await, quiet.stats().await.unwrap().settled), (11, 10));
+        let reported = async {
+            while removed.load(Relaxed) < gone_in_all {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), reported).await.expect("a purge is not reported");
+        assert_eq!(removed.load(Relaxed), gone_in_all);
+        gone_in_all += 5;
         for n in 0..5 {
             expired(&quiet, &key(&n.to_string())).await;
         }

@@ -1,5 +1,3 @@
-use super::case::RecordResult;
-
 /// The results of a sweep: how many records, and messages of outboxes, it found, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,14 +17,9 @@ pub struct SweepReport {
 }
 
 impl SweepReport {
-    pub(super) fn count(&mut self, ended: RecordResult) {
-        *match ended {
-            RecordResult::Settled => &mut self.settled,
-            RecordResult::Released => &mut self.released,
-            RecordResult::Discarded => &mut self.discarded,
-            RecordResult::Left => &mut self.left,
-            RecordResult::Skipped => &mut self.skipped,
-            RecordResult::Failed => &mut self.failed,
-        } += 1;
+    /// Returns how many records and messages it found.
+    #[must_use]
+    pub const fn found(&self) -> usize {
+        self.settled + self.released + self.discarded + self.left + self.skipped + self.failed
     }
 }
