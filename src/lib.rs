@@ -52,7 +52,7 @@
 //! | guard states, versions and business numbers in the database | `sql::guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `sql::outbox`, with the feature of a database |
 //! | keep what came in, for audits | `MessageLogLayer` and `sql::message_log`, with the feature of a database |
-//! | see what happened | [`Observer`], and events of `tracing` |
+//! | see what happened | [`Observer`], events of `tracing`, and `metrics::Metrics` |
 //! | shut down without losing the work of clients that have left | [`BackgroundTasks`] |
 //! | read a guide, or look up a term | [`guide`], [`guide::glossary`] |
 //!
@@ -94,6 +94,7 @@
 //! | `form` | no | [`key::form`], [`fingerprint::form`], tokens in `multipart/form-data` |
 //! | `xml` | no | [`key::xml`] |
 //! | `presets` | no | [`preset`]: payment platforms, webhooks, API conventions in one line each; it includes the three above |
+//! | `metrics` | no | `metrics::Metrics`: what happens, as counters, gauges and histograms of the facade `metrics` |
 //! | `sealed` | no | `store::SealedStore`: answers and notes are encrypted |
 //! | `signed-tokens` | no | [`SigningKeys`], [`Tokens::signed`] |
 //! | `redis` | no | [`RedisStore`] |

@@ -85,7 +85,7 @@ impl Once {
     }
 
     /// Creates a runner that runs functions in transactions of the database of `store`: the work of a function in
-    /// [`Operation::transaction`](crate::Operation::transaction) and the record of its value are committed together, or
+    /// `Operation::transaction` and the record of its value are committed together, or
     /// neither is.
     pub fn transactional(store: impl TransactionalStore, name: impl Into<Arc<str>>) -> Self {
         Self::on(Engine::transactional(store), name)

@@ -79,7 +79,7 @@ impl GrpcLayer {
         self.configure(|core| core.secret(secret))
     }
 
-    /// Sets the observer that receives the [events](tower_idempotency::Event).
+    /// Adds an observer, which receives the [events](tower_idempotency::Event).
     pub fn observer(self, observer: impl Observer) -> Self {
         self.configure(|core| core.observer(observer))
     }
