@@ -41,9 +41,7 @@ use crate::{
     body::{BrokenFlag, CollectError, Collected, Excess, HeldBody, ResponseBody},
     engine::{Completion, RunState},
     token::PresentedToken,
-    value::{
-        Answer, Caller, HandlerDirectives, KeptAnswer, NotKept, OnDuplicate, Refusal, Retain, is_undone,
-    },
+    value::{Answer, Caller, HandlerDirectives, KeptAnswer, NotKept, OnDuplicate, Refusal, Retain, is_undone},
 };
 
 /// What becomes of the record.
