@@ -37,8 +37,8 @@ const HANGS: Duration = Duration::from_secs(3_600);
 /// The operations that ran.
 type Ran = Arc<Mutex<BTreeSet<Vec<u8>>>>;
 
-/// The server answers and ends, and no operation runs twice, though every request comes three times: as it is, once more,
-/// and once more up to a place where the client leaves.
+/// The server answers and ends, and no operation runs twice, though the bytes come three times: first cut short by a client
+/// that leaves, then as they are, and once more.
 pub fn any_bytes(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let at_once = choices.one_of(&[usize::MAX, 1, 7, 100]);

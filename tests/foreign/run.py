@@ -31,6 +31,11 @@ SERVERS = {
     "asgi-idempotency-header": (
         "python/server.py", None, "redis-server", "/replay,/optional,/unchecked,/nested/pay/run,/nested/refund/run",
     ),
+    "plain Python": (
+        "python/plain.py", None, "memory",
+        "/replay,/optional,/strict,/reject,/wait,/everything,/final,/scoped,/json,/unchecked,/small,/resubmit,"
+        "/nested/pay/run,/nested/refund/run,/put,/legacy,/orders/{id}/pay",
+    ),
 }
 
 
