@@ -53,8 +53,22 @@ impl<D: SqlDatabase> SqlStore<D> {
         Ok(())
     }
 
+    /// Returns what a table lacks, in words and in the order in which it would be created. Nothing is changed.
+    pub(crate) async fn pending(&self, table: &Table, text: &str) -> Result<Vec<String>, StoreError> {
+        let (columns, indexes) = self.parts(table).await?;
+        let missing =
+            Schema::parse(text).all_missing(columns, indexes).map_err(|column| foreign::<D>(table, &column))?;
+        Ok(missing.iter().map(|missing| missing.describe(table)).collect())
+    }
+
     /// Returns what to create next, by the catalogue.
     async fn missing(&self, table: &Table, schema: &Schema) -> Result<Option<Missing>, StoreError> {
+        let (columns, indexes) = self.parts(table).await?;
+        schema.missing(&columns, &indexes).map_err(|column| foreign::<D>(table, &column))
+    }
+
+    /// Reads the names of a table's columns and indexes from the catalogue.
+    async fn parts(&self, table: &Table) -> Result<(HashSet<String>, HashSet<String>), StoreError> {
         let text = D::catalogue(table);
         let statement = Statement { sql: AssertSqlSafe(text).into_sql_str(), reads: true };
         let (mut columns, mut indexes) = (HashSet::new(), HashSet::new());
@@ -66,11 +80,7 @@ impl<D: SqlDatabase> SqlStore<D> {
                 indexes.insert(read(1)?)
             };
         }
-        schema.missing(&columns, &indexes).map_err(|column| {
-            let message =
-                format!("{}: the table {table} has no column `{column}`: it is not that of `schema()`", D::NAME);
-            StoreError::new(StoreErrorKind::Misconfigured, message).without_effect()
-        })
+        Ok((columns, indexes))
     }
 
     /// Makes one change.
@@ -89,4 +99,10 @@ impl<D: SqlDatabase> SqlStore<D> {
             failed(error)
         })
     }
+}
+
+/// Returns the error of a table that lacks a column which cannot be added.
+fn foreign<D: SqlDatabase>(table: &Table, column: &str) -> StoreError {
+    let message = format!("{}: the table {table} has no column `{column}`: it is not that of `schema()`", D::NAME);
+    StoreError::new(StoreErrorKind::Misconfigured, message).without_effect()
 }

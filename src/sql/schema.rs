@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::table::Table;
+
 /// What a schema's text creates: a table, its columns, its indexes. The texts have one column a line.
 pub(crate) struct Schema {
     text: String,
@@ -70,6 +72,38 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// Returns all that is to be created, in turn.
+    pub(crate) fn all_missing(
+        &self,
+        mut columns: HashSet<String>,
+        mut indexes: HashSet<String>,
+    ) -> Result<Vec<Missing>, String> {
+        let mut all = Vec::new();
+        while let Some(missing) = self.missing(&columns, &indexes)? {
+            match &missing {
+                // The text creates the indexes too.
+                Missing::Table(_) => return Ok(vec![missing]),
+                Missing::Columns(_) => columns.extend(self.columns.iter().map(|column| column.name.clone())),
+                Missing::Index { name, .. } => drop(indexes.insert(name.clone())),
+            }
+            all.push(missing);
+        }
+        Ok(all)
+    }
+}
+
+impl Missing {
+    /// Describes the change for operators.
+    pub(crate) fn describe(&self, table: &Table) -> String {
+        match self {
+            Self::Table(_) => format!("create the table {table}"),
+            Self::Columns(columns) => format!("add to the table {table}: {}", columns.join(", ")),
+            Self::Index { name, over } => format!("create the index {name} on {table} {over}"),
+        }
+    }
+}
+
 impl Part {
     fn column(definition: &str) -> Option<Self> {
         let name = definition.split_whitespace().next()?.to_owned();
@@ -111,5 +145,21 @@ mod tests {
             assert_eq!(missing(&["a", "b"], &["t_due"]), Ok(None));
             assert_eq!(missing(&["b"], &[]), Err("a".into()));
         }
+    }
+
+    #[test]
+    fn all_that_is_missing_is_described_in_the_order_of_the_changes() {
+        let text =
+            "CREATE TABLE t (\n    a BIGINT NOT NULL,\n    b BIGINT DEFAULT 1,\n    c TEXT,\n    KEY `t_due` (a, b)\n)";
+        let (schema, table) = (Schema::parse(text), Table::new("t").unwrap());
+        let described = |columns: &[&str], indexes: &[&str]| {
+            let all = schema.all_missing(names(columns), names(indexes)).unwrap();
+            all.iter().map(|missing| missing.describe(&table)).collect::<Vec<_>>()
+        };
+        assert_eq!(described(&[], &[]), ["create the table t"]);
+        let changes = ["add to the table t: b BIGINT DEFAULT 1, c TEXT", "create the index t_due on t (a, b)"];
+        assert_eq!(described(&["a"], &[]), changes);
+        assert!(described(&["a", "b", "c"], &["t_due"]).is_empty());
+        assert_eq!(schema.all_missing(names(&["b"]), names(&[])), Err("a".into()));
     }
 }

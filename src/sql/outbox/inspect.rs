@@ -47,8 +47,36 @@ impl<D: SqlDatabase> Outbox<D> {
     ///
     /// Returns an error if the database returns one or cannot be reached.
     pub async fn unsent(&self, age: Duration, limit: usize) -> Result<Vec<StagedMessage>, StoreError> {
-        let rows = self.store.rows(&self.statements.unsent, &[time(age), number(limit)]).await?;
-        read_all::<D>(&rows)
+        self.unsent_after(0, age, limit).await
+    }
+
+    /// Returns further messages as [`unsent`](Self::unsent) does: those that were staged after the one at this
+    /// [position](StagedMessage::position).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached.
+    pub async fn unsent_after(
+        &self,
+        position: i64,
+        age: Duration,
+        limit: usize,
+    ) -> Result<Vec<StagedMessage>, StoreError> {
+        let values = [time(age), Value::Int(position), number(limit)];
+        read_all::<D>(&self.store.rows(&self.statements.unsent, &values).await?)
+    }
+
+    /// Makes an unsent message due now, by its id, if a relay has put it off after it failed. Returns whether there is
+    /// such a message.
+    ///
+    /// A message that a relay is sending at the moment stays as it is, and `false` is returned. A message that waits
+    /// for an earlier one of its key goes on waiting.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached.
+    pub async fn retry(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.store.change(&self.statements.retry, &[Value::Text(Some(id))]).await? > 0)
     }
 
     /// Removes an unsent message that can never be sent, by its id, so that its key goes on. Returns whether it was

@@ -108,6 +108,12 @@ pub struct StagedMessage {
 }
 
 impl StagedMessage {
+    /// Returns the position of the message in the order of staging, for [`unsent_after`](super::Outbox::unsent_after).
+    #[must_use]
+    pub fn position(&self) -> i64 {
+        self.seq
+    }
+
     /// Reads the columns of [`MESSAGE`](super::statements).
     pub(crate) fn read<D: SqlDatabase>(row: &D::Row) -> sqlx::Result<Self> {
         let text = |at| Ok::<_, sqlx::Error>(D::text(row, at)?.unwrap_or_default());

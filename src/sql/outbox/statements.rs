@@ -22,6 +22,7 @@ pub struct OutboxTexts {
     pub(in crate::sql) failed: &'static str,
     pub(in crate::sql) unsent: &'static str,
     pub(in crate::sql) stats: &'static str,
+    pub(in crate::sql) retry: &'static str,
     pub(in crate::sql) discard: &'static str,
     pub(in crate::sql) old: &'static str,
     pub(in crate::sql) remove: &'static str,
@@ -41,6 +42,7 @@ pub(crate) struct OutboxStatements {
     pub(crate) failed: Statement,
     pub(crate) unsent: Statement,
     pub(crate) stats: Statement,
+    pub(crate) retry: Statement,
     pub(crate) discard: Statement,
     pub(crate) old: Statement,
     pub(crate) remove: Statement,
@@ -67,6 +69,7 @@ impl OutboxStatements {
             failed: statement(texts.failed, false),
             unsent: statement(texts.unsent, true),
             stats: statement(texts.stats, true),
+            retry: statement(texts.retry, false),
             discard: statement(texts.discard, false),
             old: statement(texts.old, true),
             remove: statement(texts.remove, false),
@@ -77,7 +80,7 @@ impl OutboxStatements {
 /// Includes the files of the folder `outbox` of a database, relative to the database's folder.
 macro_rules! outbox_texts {
     () => {
-        outbox_texts!(schema, stage, heads, first, lease, sent, failed, unsent, stats, discard, old, remove)
+        outbox_texts!(schema, stage, heads, first, lease, sent, failed, unsent, stats, retry, discard, old, remove)
     };
     ($($name:ident),*) => {
         $crate::sql::outbox::OutboxTexts { $($name: include_str!(concat!("outbox/", stringify!($name), ".sql")),)* }

@@ -83,6 +83,17 @@ impl<D: SqlDatabase> Outbox<D> {
         self.store.bring_up(&self.table, &self.statements.schema).await
     }
 
+    /// Returns what [`migrate`](Self::migrate) would change, one sentence for each change: empty if the table is
+    /// complete. It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the table is another than that of [`schema`](Self::schema), or if the database cannot be
+    /// reached.
+    pub async fn pending_migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.store.pending(&self.table, &self.statements.schema).await
+    }
+
     /// Stages a message in the caller's transaction: the message is sent if and only if the transaction is committed.
     ///
     /// The connection is that of an `sqlx` transaction or of a [`Tx`](crate::sql::Tx): `&mut *tx`. Without a

@@ -197,6 +197,20 @@ impl<D: SqlDatabase> SqlStore<D> {
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.bring_up(&self.shared.table, &self.schema()).await
     }
+
+    /// Returns what [`migrate`](Self::migrate) would change, one sentence for each change and in their order: empty if
+    /// the table is complete.
+    ///
+    /// It reads the catalogue and changes nothing. The sentences are for people, and may be worded differently in
+    /// another version.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the table differs from that of [`schema`](Self::schema) in a way that `migrate` cannot
+    /// mend, or if the database cannot be reached.
+    pub async fn pending_migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.pending(&self.shared.table, &self.schema()).await
+    }
 }
 
 impl<D: Database> Clone for SqlStore<D> {

@@ -28,6 +28,8 @@ pub(crate) async fn what_waits_is_seen<D: TestDatabase>() {
     assert_eq!((stats.unsent, stats.failing, (60..120).contains(&age)), (3, 0, true), "{stats:?}");
     let unsent = shop.outbox.unsent(Duration::ZERO, 2).await.unwrap();
     assert_eq!(unsent.iter().map(text).collect::<Vec<_>>(), numbers(0..2));
+    let rest = shop.outbox.unsent_after(unsent[1].position(), Duration::ZERO, 2).await.unwrap();
+    assert_eq!(rest.iter().map(text).collect::<Vec<_>>(), numbers(2..3));
     let stuck = shop.outbox.unsent(Duration::from_secs(50), 100).await.unwrap();
     assert_eq!(stuck.iter().map(text).collect::<Vec<_>>(), numbers(0..1));
 }
@@ -50,7 +52,12 @@ pub(crate) async fn what_can_never_be_sent_is_discarded<D: TestDatabase>() {
     assert_eq!(relay.run_once().await.unwrap().failed, 1);
     let stuck = shop.outbox.unsent(Duration::ZERO, 1).await.unwrap().remove(0);
     assert_eq!(stuck.attempt, 1);
+    // It is put off, unless an operator makes it due.
+    assert_eq!(relay.run_once().await.unwrap().failed, 0);
+    assert!(shop.outbox.retry(&stuck.message.id).await.unwrap());
+    assert_eq!(relay.run_once().await.unwrap().failed, 1);
     assert!(shop.outbox.discard(&stuck.message.id).await.unwrap());
+    assert!(!shop.outbox.retry(&stuck.message.id).await.unwrap());
     assert!(!shop.outbox.discard(&stuck.message.id).await.unwrap());
     shop.drain(&relay).await;
     assert_eq!(broker.of("a"), ["1", "2"]);

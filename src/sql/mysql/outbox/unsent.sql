@@ -1,1 +1,1 @@
-SELECT {message} FROM {table} WHERE sent_ms IS NULL AND created_ms <= {now} - ? ORDER BY sent_ms, seq LIMIT ?
+SELECT {message} FROM {table} WHERE sent_ms IS NULL AND created_ms <= {now} - ? AND seq > ? ORDER BY sent_ms, seq LIMIT ?
