@@ -9,12 +9,17 @@
 
 mod check;
 mod clients;
+#[path = "../../redis/sentinel/group.rs"]
+mod group;
 mod history;
 mod nemesis;
 mod play;
 mod proxy;
 mod random;
 mod resources;
+#[allow(dead_code, reason = "the tests of the Redis store use more of it")]
+#[path = "../../redis/server.rs"]
+mod server;
 mod servers;
 mod service;
 mod services;

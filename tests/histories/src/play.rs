@@ -16,7 +16,7 @@ use crate::{
     nemesis::{Schedule, Stage, Track, play as strike},
     proxy::Proxy,
     random::Random,
-    servers::{Kind, Server},
+    servers::{Kind, Place},
     service::{Settings, transfer::Transfer},
     services::Supervised,
     time::millis,
@@ -54,7 +54,7 @@ pub(crate) async fn play(options: &Options) -> Result<Report, Box<dyn Error>> {
 
     let (end, ends) = watch::channel(false);
     let tracks = [Track::Services, Track::LinksAndStore].map(|track| {
-        let schedule = Schedule::new(*seed, track, SERVICES, *lease);
+        let schedule = Schedule::new(*seed, track.faults(*store), SERVICES, *lease);
         tokio::spawn(strike(Arc::clone(&stage), schedule, ends.clone()))
     });
     let mut modes = Mode::ALL.to_vec();
@@ -82,14 +82,14 @@ pub(crate) async fn play(options: &Options) -> Result<Report, Box<dyn Error>> {
 
 async fn set_up(options: &Options, log: Arc<Log>) -> Result<Stage, Box<dyn Error>> {
     let Options { store, seed, lease, folder, binaries, .. } = options;
-    let place = env::temp_dir().join(format!("histories-{}-{}", store.name(), std::process::id()));
-    let server = Server::start(*store, &place).await?;
+    let folder_of_server = env::temp_dir().join(format!("histories-{}-{}", store.name(), std::process::id()));
+    let place = Place::start(*store, &folder_of_server).await?;
     let (mut services, mut proxies) = (Vec::new(), Vec::new());
     for number in 0..SERVICES {
-        let proxy = Proxy::to(server.port).await?;
+        let proxy = Proxy::to(place.port().unwrap_or_default()).await?;
         let settings = Settings {
             name: format!("s{number}"),
-            store: store.url(proxy.port),
+            store: place.url(proxy.port),
             log: folder.join("history"),
             lease: *lease,
             clock: 0,
@@ -100,15 +100,16 @@ async fn set_up(options: &Options, log: Arc<Log>) -> Result<Stage, Box<dyn Error
     let mut clocks = [0, 300, -300];
     Random::new(*seed, "clocks").shuffle(&mut clocks);
     try_join!(services[0].start(clocks[0]), services[1].start(clocks[1]), services[2].start(clocks[2]))?;
-    Ok(Stage { services, proxies, server: Mutex::new(server), log })
+    Ok(Stage { services, proxies, place: Mutex::new(place), log })
 }
 
 async fn add_rows(store: Kind, stage: &Stage) -> Result<(), Box<dyn Error>> {
-    let url = stage.server.lock().await.url();
+    let place = stage.place.lock().await;
+    let url = place.url(place.port().unwrap_or_default());
     let rows = match store {
-        Kind::Redis | Kind::Memory => return Ok(()),
         Kind::Postgres => sqlx::Postgres::rows(&url).await?,
         Kind::MariaDb => sqlx::MySql::rows(&url).await?,
+        Kind::Redis | Kind::Sentinel | Kind::Memory => return Ok(()),
     };
     for (key, execution) in rows {
         stage.log.add(Line::Row { key, execution });

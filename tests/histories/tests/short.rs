@@ -28,6 +28,12 @@ fn nothing_is_wrong_on_redis() {
     assert!(play("redis", "300").status.success());
 }
 
+/// What a failover loses has its cause there.
+#[test]
+fn nothing_is_wrong_behind_sentinels() {
+    assert!(play("redis-sentinel", "300").status.success());
+}
+
 #[test]
 fn nothing_is_wrong_on_postgres() {
     assert!(play("postgres", "300").status.success());

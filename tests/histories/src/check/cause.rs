@@ -10,7 +10,24 @@ impl Told<'_> {
         // An answer that was kept stays.
         let may_be = operation.kept(first).is_none() && second.attempt > first.attempt;
         let has_lapsed = second.began + ROUNDED >= first.asked + self.lease;
-        (may_be && has_lapsed).then(|| self.lapse(operation, first, second.began)).flatten()
+        let lapsed = (may_be && has_lapsed).then(|| self.lapse(operation, first, second.began)).flatten();
+        let lost = || self.is_lost_between(operation, first, second).then_some("a failover lost its record");
+        lapsed.or_else(lost)
+    }
+
+    /// Whether a failover may have lost what the earlier one of two runs has written. The number of the later one may then
+    /// be the lower.
+    pub(super) fn is_lost_between(&self, operation: &Operation<'_>, one: &Run<'_>, other: &Run<'_>) -> bool {
+        let (earlier, later) = if one.began <= other.began { (one, other) } else { (other, one) };
+        self.is_lost(operation, earlier, later.began)
+    }
+
+    /// Whether a failover before a time may have lost what a run has written: its claim, or how that ended. It
+    /// begins when the replicas have confirmed all that there was, and ends when the master is killed.
+    pub(super) fn is_lost(&self, operation: &Operation<'_>, run: &Run<'_>, until: u64) -> bool {
+        let last = operation.answered(run).unwrap_or(until);
+        let mut failovers = self.faults.iter().filter(|fault| fault.name == "failover");
+        failovers.any(|failover| failover.began <= last.min(until) && failover.ended >= run.asked)
     }
 
     /// Why the claim of a run may have lapsed before a time: its process was killed, or it and the store could not

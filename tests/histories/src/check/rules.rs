@@ -1,5 +1,5 @@
 use super::{
-    operation::{Operation, Told},
+    operation::{Operation, Run, Told},
     report::Report,
 };
 use crate::{
@@ -30,13 +30,13 @@ pub(super) fn apply(told: &Told<'_>, key: &str, operation: &Operation<'_>, repor
     } else {
         broken.extend(effects(told, operation, report));
     }
-    broken.extend(runs_after_answers(operation));
-    broken.extend((mode == Some(Mode::Once) && operation.runs.len() > 1).then_some(TWICE));
+    broken.extend(runs_after_answers(told, operation));
+    broken.extend((mode == Some(Mode::Once) && ran_twice(told, operation)).then_some(TWICE));
     for (at, answered) in &operation.answers {
         let fault = answer(told, operation, *at, answered, mode);
         broken.extend(fault);
     }
-    broken.extend(replays(operation));
+    broken.extend(replays(told, operation));
     let last = operation.answers.iter().filter(|(_, answered)| answered.asked >= told.healed);
     let decided = last.clone().any(|(_, answered)| is_final(answered));
     broken.extend((!decided && told.healed != u64::MAX).then_some(UNDECIDED));
@@ -61,12 +61,17 @@ fn effects(told: &Told<'_>, operation: &Operation<'_>, report: &mut Report) -> O
 }
 
 /// What was kept stays: no later attempt runs, and nothing runs that was asked for after a replay.
-fn runs_after_answers(operation: &Operation<'_>) -> Option<&'static str> {
+fn runs_after_answers(told: &Told<'_>, operation: &Operation<'_>) -> Option<&'static str> {
     let after = operation.runs.iter().any(|kept| {
         let Some(at) = operation.kept(kept) else { return false };
-        operation.runs.iter().any(|run| run.attempt > kept.attempt || run.asked > at)
+        let is_after = |run: &&Run<'_>| run.attempt > kept.attempt || run.asked > at;
+        operation.runs.iter().filter(is_after).any(|run| !told.is_lost_between(operation, kept, run))
     });
     after.then_some(RAN_AFTER)
+}
+
+fn ran_twice(told: &Told<'_>, operation: &Operation<'_>) -> bool {
+    operation.runs.windows(2).any(|pair| !told.is_lost_between(operation, &pair[0], &pair[1]))
 }
 
 fn answer(
@@ -118,18 +123,22 @@ fn success(operation: &Operation<'_>, answered: &Answered, mode: Option<Mode>) -
 fn forgotten(told: &Told<'_>, operation: &Operation<'_>, at: u64) -> Option<&'static str> {
     let before = |time: Option<u64>| time.is_some_and(|time| time < at);
     let mut given = operation.runs.iter().filter(|run| before(operation.answered(run)));
-    let forgotten = |run| before(operation.kept(run)) || told.lapse(operation, run, at).is_none();
+    let forgotten = |run: &Run<'_>| {
+        let is_kept = before(operation.kept(run)) || told.lapse(operation, run, at).is_none();
+        is_kept && !told.is_lost(operation, run, at)
+    };
     given.any(forgotten).then_some(FORGOTTEN)
 }
 
 /// All replays are of one execution, and the first answer of each is given once.
-fn replays(operation: &Operation<'_>) -> Option<&'static str> {
+fn replays(told: &Told<'_>, operation: &Operation<'_>) -> Option<&'static str> {
     let named = |replayed| {
         let answers = operation.answers.iter().filter(move |(_, answered)| answered.replayed == replayed);
         answers.filter_map(|(_, answered)| answered.execution.as_deref()).collect::<Vec<_>>()
     };
     let (replays, mut firsts) = (named(true), named(false));
-    if replays.windows(2).any(|pair| pair[0] != pair[1]) {
+    let lost = |execution| operation.run(execution).is_some_and(|run| told.is_lost(operation, run, u64::MAX));
+    if replays.windows(2).any(|pair| pair[0] != pair[1] && !lost(pair[0])) {
         return Some(CHANGED);
     }
     firsts.sort_unstable();

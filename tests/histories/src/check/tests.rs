@@ -162,6 +162,29 @@ fn a_lost_effect_whose_answer_was_given_is_found() {
 }
 
 #[test]
+fn a_failover_may_lose_what_was_written_before_it() {
+    let second = "1200 began s1 replay/k1 a x2 1 claim 1190\n1210 effect x2\n\
+                  1250 answer s1 replay/k1 a 1180 201 first x2 -";
+    let after = |failover: &str| ends_with("x2", &format!("{FIRST}\n{failover}\n{second}")).rules();
+    assert_eq!(after("1100 fault failover store 120"), [] as [&str; 0]);
+    assert_eq!(after("1100 fault failover store 210"), [DOUBLED], "after the answer all was confirmed");
+    assert_eq!(after("90 fault failover store 50"), [DOUBLED], "before the claim");
+    assert_eq!(after("1100 fault store-stop store 120"), [DOUBLED], "no failover");
+
+    let restarted = format!("{FIRST}\n1100 fault failover store 120\n{second}").replace("x1 1 claim", "x1 2 claim");
+    assert_eq!(ends_with("x2", &restarted).rules(), [] as [&str; 0], "attempts begin again");
+    let once = format!("{FIRST}\n1100 fault failover store 120\n{second}").replace("replay/", "once/");
+    assert_eq!(ends_with("x2", &once).rules(), [] as [&str; 0]);
+    assert_eq!(ends_with("x2", &once.replace("store 120", "store 210")).rules(), [DOUBLED, TWICE]);
+    let unknown = FIRST.replace("replay/", "once/") + "\n9020 answer s1 once/k1 a 9010 409 first - outcome-unknown";
+    assert_eq!(judge(&format!("{unknown}\n1100 fault failover store 120")).rules(), [] as [&str; 0]);
+    assert_eq!(judge(&format!("{unknown}\n1100 fault failover store 210")).rules(), [FORGOTTEN]);
+    let replayed = format!("{FIRST}\n1050 answer s1 replay/k1 a 1040 201 replayed x1 -");
+    let changed = format!("{replayed}\n1100 fault failover store 120\n{second}");
+    assert_eq!(ends_with("x2", &changed).rules(), [] as [&str; 0]);
+}
+
+#[test]
 fn a_transaction_has_one_row_and_its_answer() {
     let first = FIRST.replace("replay/", "transfer/").replace("150 effect x1\n", "");
     let row = |execution| format!("9500 row transfer/k1 {execution}");

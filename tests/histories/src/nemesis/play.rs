@@ -7,7 +7,7 @@ use super::{Fault, Planned, Schedule};
 use crate::{
     history::{Line, Log},
     proxy::{Passage, Proxy},
-    servers::Server,
+    servers::Place,
     services::Supervised,
     time::{now, pause},
 };
@@ -16,12 +16,11 @@ use crate::{
 const PATIENCE: u64 = 30_000;
 
 /// What faults are done to.
-#[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) services: Vec<Supervised>,
     /// One for each service.
     pub(crate) proxies: Vec<Proxy>,
-    pub(crate) server: Mutex<Server>,
+    pub(crate) place: Mutex<Place>,
     pub(crate) log: Arc<Log>,
 }
 
@@ -66,21 +65,23 @@ impl Stage {
             Fault::Held => pass(proxy, Passage::Held, lasts).await,
             Fault::Unanswered => pass(proxy, Passage::Unanswered, lasts).await,
             Fault::Slow => pass(proxy, Passage::Slow(late), lasts).await,
-            Fault::StoreKill => {
-                let mut server = self.server.lock().await;
-                server.kill();
-                pause(lasts).await;
-                server.start_again().await?;
-            }
+            Fault::StoreKill => self.place.lock().await.restart(lasts).await?,
             Fault::StoreStop => {
-                let mut server = self.server.lock().await;
-                server.stop();
+                let mut place = self.place.lock().await;
+                place.stop();
                 pause(lasts).await;
-                server.go_on();
+                place.go_on();
+            }
+            Fault::Failover => {
+                let [confirmed, killed, promoted] = self.place.lock().await.fail_over(late).await?;
+                for (fault, began, at) in [(fault, confirmed, killed), (Fault::StoreKill, killed, promoted)] {
+                    self.log.add_at(at, Line::Fault { name: fault.name().into(), target: planned.target(), began });
+                }
+                return Ok(());
             }
             Fault::Alter => {
                 // Somebody holds the table most of the time.
-                while let Err(error) = self.server.lock().await.alter(began).await {
+                while let Err(error) = self.place.lock().await.alter(began).await {
                     if now() > began + PATIENCE {
                         return Err(io::Error::other(error));
                     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::random::Random;
+use crate::{random::Random, servers::Kind};
 
 /// What is done to a service, to the link between it and the store, or to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,21 +25,11 @@ pub(crate) enum Fault {
     StoreStop,
     /// The table of the records is changed.
     Alter,
+    /// The master is killed, some of whose last writes its replicas have not received, and a replica takes its place.
+    Failover,
 }
 
 impl Fault {
-    pub(crate) const OF_SERVICES: [Self; 2] = [Self::Stop, Self::Kill];
-    pub(crate) const OF_LINKS_AND_STORE: [Self; 8] = [
-        Self::Cut,
-        Self::HalfOpen,
-        Self::Held,
-        Self::Unanswered,
-        Self::Slow,
-        Self::StoreKill,
-        Self::StoreStop,
-        Self::Alter,
-    ];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -52,6 +42,7 @@ impl Fault {
             Self::StoreKill => "store-kill",
             Self::StoreStop => "store-stop",
             Self::Alter => "alter",
+            Self::Failover => "failover",
         }
     }
 
@@ -65,7 +56,7 @@ impl Fault {
             Self::Unanswered => (30, 150),
             Self::Slow => (60, 160),
             Self::StoreKill => (0, 120),
-            Self::Alter => (0, 0),
+            Self::Alter | Self::Failover => (0, 0),
         }
     }
 }
@@ -75,6 +66,25 @@ impl Fault {
 pub(crate) enum Track {
     Services,
     LinksAndStore,
+}
+
+impl Track {
+    /// The kinds of faults for a store.
+    pub(crate) fn faults(self, store: Kind) -> &'static [Fault] {
+        use Fault::{Alter, Cut, Failover, HalfOpen, Held, Kill, Slow, Stop, StoreKill, StoreStop, Unanswered};
+
+        match (self, store) {
+            (Self::Services, _) => &[Stop, Kill],
+            // Its servers are reached without a proxy.
+            (Self::LinksAndStore, Kind::Sentinel) => &[StoreStop, Failover],
+            (Self::LinksAndStore, Kind::Redis | Kind::Memory) => {
+                &[Cut, HalfOpen, Held, Unanswered, Slow, StoreKill, StoreStop]
+            }
+            (Self::LinksAndStore, Kind::Postgres | Kind::MariaDb) => {
+                &[Cut, HalfOpen, Held, Unanswered, Slow, StoreKill, StoreStop, Alter]
+            }
+        }
+    }
 }
 
 /// A fault that is due.
@@ -95,7 +105,7 @@ impl Planned {
     /// On whom: `s0` and so on, or `store`.
     pub(crate) fn target(&self) -> String {
         match self.fault {
-            Fault::StoreKill | Fault::StoreStop | Fault::Alter => "store".into(),
+            Fault::StoreKill | Fault::StoreStop | Fault::Alter | Fault::Failover => "store".into(),
             _ => format!("s{}", self.service),
         }
     }
@@ -119,12 +129,9 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn new(seed: u64, track: Track, services: usize, lease: u64) -> Self {
-        let (name, kinds): (_, &[_]) = match track {
-            Track::Services => ("services", &Fault::OF_SERVICES),
-            Track::LinksAndStore => ("links and store", &Fault::OF_LINKS_AND_STORE),
-        };
-        Self { random: Random::new(seed, name), kinds, services, lease, round: Vec::new() }
+    pub(crate) fn new(seed: u64, kinds: &'static [Fault], services: usize, lease: u64) -> Self {
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+        Self { random: Random::new(seed, &names.join(" ")), kinds, services, lease, round: Vec::new() }
     }
 }
 
@@ -151,20 +158,24 @@ impl Iterator for Schedule {
 
 #[test]
 fn a_seed_determines_the_schedule() {
-    let faults = |seed| Schedule::new(seed, Track::LinksAndStore, 3, 1_500).take(20).collect::<Vec<_>>();
+    let kinds = Track::LinksAndStore.faults(Kind::Postgres);
+    let faults = |seed| Schedule::new(seed, kinds, 3, 1_500).take(20).collect::<Vec<_>>();
     assert_eq!(faults(7), faults(7));
     assert_ne!(faults(7), faults(8));
 }
 
 #[test]
 fn every_kind_occurs_in_each_round() {
-    for (track, kinds) in
-        [(Track::Services, &Fault::OF_SERVICES[..]), (Track::LinksAndStore, &Fault::OF_LINKS_AND_STORE)]
+    for (track, store) in
+        Kind::ALL.into_iter().flat_map(|store| [(Track::Services, store), (Track::LinksAndStore, store)])
     {
-        let mut faults = Schedule::new(7, track, 3, 1_500);
+        let kinds = track.faults(store);
+        let mut faults = Schedule::new(7, kinds, 3, 1_500);
         for _ in 0..5 {
             let mut round: Vec<_> = faults.by_ref().take(kinds.len()).map(|planned| planned.fault).collect();
             round.sort_unstable();
+            let mut kinds = kinds.to_vec();
+            kinds.sort_unstable();
             assert_eq!(round, kinds);
         }
     }

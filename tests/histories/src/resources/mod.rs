@@ -54,7 +54,7 @@ pub(crate) async fn measure(options: &Options) -> Result<(), Box<dyn Error>> {
     drop(Log::open(&log)?);
     let place = env::temp_dir().join(format!("resources-{}-{}", store.name(), std::process::id()));
     let server = Server::start(*store, &place).await?;
-    let settings = Settings { name: "s0".into(), store: server.url(), log, lease: 3_000, clock: 0 };
+    let settings = Settings { name: "s0".into(), store: server.url(server.port), log, lease: 3_000, clock: 0 };
     let service = Supervised::new(vec![env::current_exe()?], settings);
     service.start(0).await?;
     let (port, process) = service.port().zip(service.id().await).ok_or("the service is gone")?;

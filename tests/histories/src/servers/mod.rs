@@ -1,20 +1,24 @@
 //! The servers of a store, each in a folder of its own, from the packages of Debian. A server keeps what it has
 //! confirmed when it is killed.
 //!
+//! - `place`: one server, or a master with replicas and sentinels
 //! - `server`: one server: start, kill, stop
 //! - `commands`: how each kind is created and started
 
 mod commands;
+mod place;
 mod server;
 
 use std::str::FromStr;
 
-pub(crate) use self::server::Server;
+pub(crate) use self::{place::Place, server::Server};
 
 /// What the records are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Redis,
+    /// A master and two replicas of Redis, watched by three sentinels.
+    Sentinel,
     Postgres,
     MariaDb,
     /// A store in the memory of each service: not one store, which the checker has to find out.
@@ -22,11 +26,12 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Redis, Self::Postgres, Self::MariaDb, Self::Memory];
+    pub(crate) const ALL: [Self; 5] = [Self::Redis, Self::Sentinel, Self::Postgres, Self::MariaDb, Self::Memory];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
+            Self::Sentinel => "redis-sentinel",
             Self::Postgres => "postgres",
             Self::MariaDb => "mariadb",
             Self::Memory => "memory",
@@ -36,15 +41,6 @@ impl Kind {
     /// Whether there are transactions that hold effects too.
     pub(crate) fn is_database(self) -> bool {
         matches!(self, Self::Postgres | Self::MariaDb)
-    }
-
-    pub(crate) fn url(self, port: u16) -> String {
-        match self {
-            Self::Redis => format!("redis://127.0.0.1:{port}"),
-            Self::Postgres => format!("postgres://tests@127.0.0.1:{port}/postgres"),
-            Self::MariaDb => format!("mysql://root@127.0.0.1:{port}/test"),
-            Self::Memory => "memory".into(),
-        }
     }
 }
 

@@ -40,14 +40,20 @@ impl Server {
         Ok(server)
     }
 
-    pub(crate) fn url(&self) -> String {
-        self.kind.url(self.port)
+    /// The URL, by which it is reached through this port instead of its own.
+    pub(crate) fn url(&self, port: u16) -> String {
+        match self.kind {
+            Kind::Redis | Kind::Sentinel => format!("redis://127.0.0.1:{port}"),
+            Kind::Postgres => format!("postgres://tests@127.0.0.1:{port}/postgres"),
+            Kind::MariaDb => format!("mysql://root@127.0.0.1:{port}/test"),
+            Kind::Memory => "memory".into(),
+        }
     }
 
     /// Changes the table of the records as a later version might, and removes an index, which a service creates again
     /// when it starts. Waits for no lock.
     pub(crate) async fn alter(&self, number: u64) -> sqlx::Result<()> {
-        let url = self.url();
+        let url = self.url(self.port);
         match self.kind {
             Kind::Postgres => {
                 let column = format!("ADD COLUMN IF NOT EXISTS later_{number} BIGINT NOT NULL DEFAULT 0");
@@ -64,7 +70,7 @@ impl Server {
                 );
                 raw_sql(AssertSqlSafe(text)).execute(&mut MySqlConnection::connect(&url).await?).await?;
             }
-            Kind::Redis | Kind::Memory => {}
+            Kind::Redis | Kind::Sentinel | Kind::Memory => {}
         }
         Ok(())
     }
@@ -126,10 +132,10 @@ impl Server {
     }
 
     async fn serves(&self) -> bool {
-        let url = self.url();
+        let url = self.url(self.port);
         let asking = async {
             match self.kind {
-                Kind::Redis => pings(self.port).await.unwrap_or_default(),
+                Kind::Redis | Kind::Sentinel => pings(self.port).await.unwrap_or_default(),
                 Kind::Postgres => PgConnection::connect(&url).await.is_ok(),
                 Kind::MariaDb => MySqlConnection::connect(&url).await.is_ok(),
                 Kind::Memory => true,
