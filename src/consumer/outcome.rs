@@ -33,7 +33,7 @@ impl<M> Settings<M> {
                 Consumed::Unavailable { retry_after: self.retry_after }
             }
             Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
-                self.engine.report(&Event::Replayed { key, status: None, age: None });
+                self.engine.report(&Event::Replayed { key, status: None, age: None, trace: None });
                 if is_failure(payload.as_ref()) {
                     Consumed::FailedPermanently { error: None }
                 } else {

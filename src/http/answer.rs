@@ -41,7 +41,9 @@ use crate::{
     body::{BrokenFlag, CollectError, Collected, Excess, HeldBody, ResponseBody},
     engine::{Completion, RunState},
     token::PresentedToken,
-    value::{Answer, Caller, HandlerDirectives, KeptAnswer, NotKept, OnDuplicate, Refusal, Retain, is_undone},
+    value::{
+        Answer, Caller, HandlerDirectives, KeptAnswer, NotKept, OnDuplicate, Refusal, Retain, TraceContext, is_undone,
+    },
 };
 
 /// What becomes of the record.
@@ -120,7 +122,7 @@ impl Exchange {
             Some(Retain::No) | None => return RecordAction::Release(Some(parts.status)),
         };
         let retention = self.kept_for(retention, context.token);
-        RecordAction::Settle(body.map(|body| self.encoded(parts, body, retention)), retention)
+        RecordAction::Settle(body.map(|body| self.encoded(parts, body, retention, context.claim.trace)), retention)
     }
 
     /// Returns how long a record is kept: as long as its signed token, whatever the policy or the handler says.
@@ -174,12 +176,14 @@ impl Exchange {
         let rendered = rendered.unwrap_or_else(|_| self.problem(None, refusal).render());
         let (parts, data) = rendered.into_parts();
         let body = Collected { data, trailers: None };
-        codec::encode(parts.status, &parts.headers, &body, &self.headers, Times::now(Some(retention)))
+        let (times, trace) = (Times::now(Some(retention)), context.claim.trace);
+        codec::encode(parts.status, &parts.headers, &body, &self.headers, times, trace)
     }
 
     /// Packs an answer for its record.
-    fn encoded(&self, parts: &Parts, body: &Collected, retention: Duration) -> Bytes {
-        codec::encode(parts.status, &parts.headers, body, &self.headers, Times::now(Some(retention)))
+    fn encoded(&self, parts: &Parts, body: &Collected, retention: Duration, trace: Option<TraceContext>) -> Bytes {
+        let times = Times::now(Some(retention));
+        codec::encode(parts.status, &parts.headers, body, &self.headers, times, trace)
     }
 
     /// Keeps a failed answer with a new token, if that is wanted and there can be one; its own is spent by that.
@@ -191,6 +195,7 @@ impl Exchange {
         parts: &mut Parts,
         body: &Collected,
         token: Option<&PresentedToken>,
+        trace: Option<TraceContext>,
         action: RecordAction,
     ) -> RecordAction {
         let rule = self.tokens.as_ref().filter(|rule| rule.replaces && has_failed(parts.status));
@@ -207,7 +212,7 @@ impl Exchange {
         fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         fields.insert(rule.header.clone(), kept);
         let retention = self.kept_for(self.policy.run.retention, Some(token));
-        let payload = codec::encode(status, &fields, &body, &headers, Times::now(Some(retention)));
+        let payload = codec::encode(status, &fields, &body, &headers, Times::now(Some(retention)), trace);
         RecordAction::Replace(payload, retention, successor)
     }
 

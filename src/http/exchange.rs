@@ -8,7 +8,7 @@ use http::{HeaderName, Method, Response};
 use super::{
     record::HeaderPolicy,
     respond::{RefusedRequest, Warned},
-    settings::{Exceptions, FailOpen, Hooks, Verify},
+    settings::{Exceptions, FailOpen, Hooks, TraceContextOf, Verify},
 };
 use crate::{
     engine::Engine,
@@ -66,6 +66,8 @@ pub(crate) struct Exchange {
     pub(crate) problem_instance: Option<Arc<Instance>>,
     /// Sees a request's head and body before anything is claimed for it.
     pub(crate) verify: Option<Arc<Verify>>,
+    /// Returns the trace context of a request, which is kept with its answer.
+    pub(crate) trace_context: Option<Arc<TraceContextOf>>,
     /// What the application does at a replay, and at keeping an answer.
     pub(crate) hooks: Hooks,
     /// Makes the responses of refusals in place of the problem document.
@@ -131,6 +133,7 @@ impl Exchange {
             problem_link: false,
             problem_instance: None,
             verify: None,
+            trace_context: None,
             hooks: Hooks::default(),
             render: None,
             fail_open: FailOpen::Never,

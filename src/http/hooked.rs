@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     body::{Collected, ResponseBody},
-    value::{Event, ForDuplicates, KeptAnswer, NotKept, OnDuplicate, RecordKey, Refusal},
+    value::{Event, ForDuplicates, KeptAnswer, NotKept, OnDuplicate, RecordKey, Refusal, TraceContext},
 };
 
 impl Exchange {
@@ -99,12 +99,17 @@ impl Exchange {
     /// Keeps the answer for duplicates that the handler has made, in place of its own.
     ///
     /// The extension stays in the answer: a layer further out keeps an answer of its own, and must not keep more.
-    pub(super) fn for_duplicates(&self, head: &Parts, action: RecordAction) -> RecordAction {
+    pub(super) fn for_duplicates(
+        &self,
+        head: &Parts,
+        action: RecordAction,
+        trace: Option<TraceContext>,
+    ) -> RecordAction {
         match (head.extensions.get::<ForDuplicates>(), action) {
             (Some(ForDuplicates(answer)), RecordAction::Settle(Ok(_), retention)) => {
                 let body = Collected { data: answer.body().clone(), trailers: None };
                 let times = Times::now(Some(retention));
-                let payload = codec::encode(answer.status(), answer.headers(), &body, &self.headers, times);
+                let payload = codec::encode(answer.status(), answer.headers(), &body, &self.headers, times, trace);
                 RecordAction::Settle(Ok(payload), retention)
             }
             (_, action) => action,
@@ -113,8 +118,8 @@ impl Exchange {
 }
 
 fn encoded(kept: KeptAnswer, headers: &HeaderPolicy, times: Times) -> Bytes {
-    let KeptAnswer { status, headers: fields, body, trailers, .. } = kept;
-    codec::encode(status, &fields, &Collected { data: body, trailers }, headers, times)
+    let KeptAnswer { status, headers: fields, body, trailers, trace, .. } = kept;
+    codec::encode(status, &fields, &Collected { data: body, trailers }, headers, times, trace)
 }
 
 /// Returns what is kept of a failed answer: the one for duplicates, if the handler has made one. Its status stays that of a

@@ -105,6 +105,7 @@ impl Exchange {
         claim.caller = caller;
         claim.issued = token.as_ref().filter(|token| token.signed.is_none()).map(|token| token.binding.stored());
         claim.at_most_once = self.policy.run.is_at_most_once();
+        claim.trace = self.trace_context.as_ref().and_then(|trace_context| trace_context(parts));
         if self.keep_request {
             claim.note = body.clone();
         }

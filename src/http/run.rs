@@ -274,7 +274,7 @@ impl Exchange {
         self.check_trailers(context.key, &whole);
         let mut action = self.action(&head, Ok(&whole), directives, context);
         if !head.extensions.is_empty() {
-            action = self.for_duplicates(&head, action);
+            action = self.for_duplicates(&head, action, context.claim.trace);
         }
         let replaces = self.tokens.as_ref().is_some_and(|rule| rule.replaces && has_failed(head.status));
         // If nothing began, nothing has failed: the token that came is good as it is.
@@ -283,11 +283,11 @@ impl Exchange {
         if token.is_none() && !self.changes_what_is_kept() {
             return HandlerStep::Answered((head, ResponseBody::whole(whole.data, whole.trailers), action));
         }
-        let (exchange, key) = (self.clone(), context.key.clone());
+        let (exchange, key, trace) = (self.clone(), context.key.clone(), context.claim.trace);
         HandlerStep::Next(HandlerWork::Replacing {
             replaced: Box::pin(async move {
                 if token.is_some() {
-                    action = exchange.replace(&mut head, &whole, token.as_deref(), action).await;
+                    action = exchange.replace(&mut head, &whole, token.as_deref(), trace, action).await;
                 }
                 if exchange.changes_what_is_kept() {
                     action = exchange.changed(&key, action).await;

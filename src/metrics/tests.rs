@@ -132,7 +132,7 @@ fn report_all(metrics: &Metrics) {
     let reason = DropReason::TimedOut;
     for event in [
         Event::Refused { route, key: None, refusal },
-        Event::Replayed { key, status, age: Some(SECOND) },
+        Event::Replayed { key, status, age: Some(SECOND), trace: None },
         Event::Responded { key },
         Event::ReplayRefused { key, status: StatusCode::FORBIDDEN },
         Event::Unverified { route, status: StatusCode::UNAUTHORIZED },

@@ -47,7 +47,7 @@ impl Rules {
             Outcome::NotRun(NotRun::Settled(payload, _)) | Outcome::Overtaken(Standing::Settled(payload)) => {
                 match self.kept(payload.as_ref()) {
                     Ok(value) => {
-                        engine.report(&Event::Replayed { key, status: None, age: None });
+                        engine.report(&Event::Replayed { key, status: None, age: None, trace: None });
                         return Ok(value);
                     }
                     Err(refusal) => refusal,

@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc, time::SystemTime};
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, request::Parts};
 
-use super::RecordKey;
+use super::{RecordKey, TraceContext};
 
 /// An answer that the application gives in place of the layer's.
 #[derive(Clone)]
@@ -100,6 +100,7 @@ pub struct KeptAnswer {
     pub(crate) trailers: Option<Box<HeaderMap>>,
     pub(crate) completed: Option<SystemTime>,
     pub(crate) expires: Option<SystemTime>,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl KeptAnswer {
@@ -119,6 +120,13 @@ impl KeptAnswer {
     #[must_use]
     pub fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// Returns the trace context of the run whose answer this is, if the layer
+    /// [keeps it](crate::IdempotencyLayer::trace_context).
+    #[must_use]
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.trace
     }
 
     /// Returns the trailers that were kept.

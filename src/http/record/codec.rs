@@ -2,9 +2,10 @@
 //!
 //! | part | bytes |
 //! | --- | --- |
-//! | version | 1: now 2 |
+//! | version | 1: 2, or 3 with a trace |
 //! | status | 2 |
 //! | times | 16: when it was kept, and for how long, in milliseconds; not in version 1 |
+//! | trace | 25: the trace context of the run; only in version 3 |
 //! | headers | the count, then for each field: length, name, length, value |
 //! | trailers | the same |
 //! | body | the rest |
@@ -25,11 +26,16 @@ use super::{
     headers::{HeaderPolicy, is_hop_by_hop},
     remembered,
 };
-use crate::{body::Collected, http::respond::Times, value::KeptAnswer};
+use crate::{
+    body::Collected,
+    http::respond::Times,
+    value::{KeptAnswer, TraceContext},
+};
 
 /// The version that had no times. It is still read.
 const WITHOUT_TIMES: u8 = 1;
 const VERSION: u8 = 2;
+const WITH_TRACE: u8 = 3;
 
 /// The version and the status.
 const HEAD: usize = 3;
@@ -48,14 +54,19 @@ pub(crate) fn encode(
     body: &Collected,
     kept: &HeaderPolicy,
     times: Times,
+    trace: Option<TraceContext>,
 ) -> Bytes {
     let trailers = body.trailers.iter().flat_map(|trailers| trailers.iter());
     // Enough if everything is kept, as it usually is: then the bytes need no owner beside themselves.
-    let length = HEAD + Times::BYTES + fields_length(headers.iter()) + fields_length(trailers) + body.data.len();
+    let head = HEAD + Times::BYTES + trace.map_or(0, |_| TraceContext::LENGTH);
+    let length = head + fields_length(headers.iter()) + fields_length(trailers) + body.data.len();
     let mut out = Vec::with_capacity(length);
-    out.push(VERSION);
+    out.push(if trace.is_some() { WITH_TRACE } else { VERSION });
     out.extend_from_slice(&status.as_u16().to_be_bytes());
     out.extend_from_slice(&times.to_bytes());
+    if let Some(trace) = trace {
+        out.extend_from_slice(&trace.to_bytes());
+    }
     put_fields(&mut out, kept.of(status, headers));
     let trailers = body.trailers.iter().flat_map(|trailers| kept.of(status, trailers));
     put_fields(&mut out, trailers);
@@ -71,10 +82,11 @@ pub(crate) fn times(payload: &Bytes) -> Option<Times> {
 
 /// Unpacks an answer; returns `None` if the bytes are of an unknown version or malformed.
 pub(crate) fn decode(mut payload: Bytes) -> Option<KeptAnswer> {
-    let [version @ (WITHOUT_TIMES | VERSION), high, low, ..] = payload[..] else { return None };
+    let [version @ (WITHOUT_TIMES | VERSION | WITH_TRACE), high, low, ..] = payload[..] else { return None };
     let status = StatusCode::from_u16(u16::from_be_bytes([high, low])).ok()?;
     let mut rest = PayloadReader { payload: &payload, from: HEAD };
-    let times = if version == VERSION { Some(rest.take_times()?) } else { None };
+    let times = if version == WITHOUT_TIMES { None } else { Some(rest.take_times()?) };
+    let trace = if version == WITH_TRACE { Some(rest.take_trace()?) } else { None };
     let headers = if let Some((headers, length)) = remembered::headers(&payload[rest.from..], ADDED) {
         rest.from += length;
         headers
@@ -98,6 +110,7 @@ pub(crate) fn decode(mut payload: Bytes) -> Option<KeptAnswer> {
         trailers,
         completed: times.and_then(Times::completed),
         expires: times.and_then(Times::expires),
+        trace,
     })
 }
 
@@ -129,6 +142,13 @@ impl PayloadReader<'_> {
         let bytes = self.payload.get(self.from..self.from + Times::BYTES)?.try_into().ok()?;
         self.from += Times::BYTES;
         Some(Times::from_bytes(bytes))
+    }
+
+    /// Takes the trace context of the third version.
+    fn take_trace(&mut self) -> Option<TraceContext> {
+        let bytes = self.payload.get(self.from..self.from + TraceContext::LENGTH)?.try_into().ok()?;
+        self.from += TraceContext::LENGTH;
+        Some(TraceContext::from_bytes(bytes))
     }
 
     /// Takes the range of a part that is preceded by its length.
@@ -222,7 +242,7 @@ mod tests {
     #[test]
     fn an_answer_comes_back_whole() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::CREATED, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+        let payload = encode(StatusCode::CREATED, &headers, &body, &HeaderPolicy::default(), Times::now(None), None);
         let kept = decode(payload.clone()).unwrap();
         assert_eq!(kept.status, StatusCode::CREATED);
         assert_eq!(kept.body, body.data);
@@ -239,7 +259,7 @@ mod tests {
         let named = |number: usize| (HeaderName::try_from(format!("x-{number}")).unwrap(), HeaderValue::from(number));
         for count in [0, 1, 127, 128, 300] {
             let headers = (0..count).map(named).collect::<HeaderMap>();
-            let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+            let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None), None);
             let kept = decode(payload).unwrap();
             assert_eq!((kept.headers, kept.body), (headers, body.data.clone()));
         }
@@ -248,7 +268,7 @@ mod tests {
     #[test]
     fn a_replay_slices_the_payload() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None), None);
         let kept = decode(payload.clone()).unwrap();
         assert_eq!(kept.body.as_ptr_range().end, payload.as_ptr_range().end);
     }
@@ -256,16 +276,32 @@ mod tests {
     #[test]
     fn torn_payloads_are_none() {
         let (headers, body) = answer();
-        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None));
+        let payload = encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None), None);
         for end in 0..payload.len() - body.data.len() {
             assert!(decode(payload.slice(..end)).is_none(), "{end}");
         }
-        for version in [0, 3, 255] {
+        for version in [0, 4, 255] {
             let mut other = payload.to_vec();
             other[0] = version;
             assert!(decode(Bytes::from(other)).is_none());
         }
         assert!(decode(Bytes::from_static(&[1, 0, 200, 0xff, 0xff, 0xff, 0x7f])).is_none());
+    }
+
+    #[test]
+    fn the_trace_of_the_run_comes_back() {
+        let (headers, body) = answer();
+        let trace = TraceContext::new([7; 16], [9; 8], 1);
+        let encoded =
+            |trace| encode(StatusCode::OK, &headers, &body, &HeaderPolicy::default(), Times::now(None), trace);
+        let payload = encoded(Some(trace));
+        assert_eq!(payload.len(), encoded(None).len() + TraceContext::LENGTH);
+        let kept = decode(payload.clone()).unwrap();
+        assert_eq!((kept.trace, &kept.body), (Some(trace), &body.data));
+        assert!(kept.completed.is_some());
+        for end in 0..HEAD + Times::BYTES + TraceContext::LENGTH {
+            assert!(decode(payload.slice(..end)).is_none(), "{end}");
+        }
     }
 
     #[test]

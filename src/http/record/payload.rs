@@ -30,7 +30,7 @@ impl Payload {
             return Self::tombstone();
         }
         let body = Collected { data: response.body().clone(), trailers };
-        Self::packed(codec::encode(status, response.headers(), &body, &HeaderPolicy::default(), Times::now(None)))
+        Self::packed(codec::encode(status, response.headers(), &body, &HeaderPolicy::default(), Times::now(None), None))
     }
 }
 

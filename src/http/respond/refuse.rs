@@ -62,8 +62,8 @@ impl Exchange {
     /// removed, since an earlier process may have kept them.
     pub(crate) fn replay<B: Body>(&self, key: &RecordKey, kept: KeptAnswer) -> Response<ResponseBody<B>> {
         let (completed, expires) = (kept.completed, kept.expires);
-        let (status, age) = (Some(kept.status), self.engine.observed_age(completed));
-        self.engine.report(&Event::Replayed { key, status, age });
+        let (status, age, trace) = (Some(kept.status), self.engine.observed_age(completed), kept.trace);
+        self.engine.report(&Event::Replayed { key, status, age, trace });
         let failed = kept.has_failed();
         let mut trailers = kept.trailers;
         // What is left out today was perhaps kept by yesterday's process.

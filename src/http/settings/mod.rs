@@ -13,3 +13,7 @@ mod verify;
 
 pub(super) use self::{exceptions::Exceptions, hooks::report as report_hook, verify::Stop};
 pub(crate) use self::{fail_open::FailOpen, hooks::Hooks, verify::Verify};
+use crate::value::TraceContext;
+
+/// Returns the trace context of a request.
+pub(crate) type TraceContextOf = dyn Fn(&http::request::Parts) -> Option<TraceContext> + Send + Sync;

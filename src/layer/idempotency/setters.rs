@@ -131,6 +131,7 @@ impl IdempotencyLayer {
         /// # }
         /// ```
         verify,
+        trace_context,
         /// With [`stream_body`](Self::stream_body), the handler gets an error when it reads the body (a
         /// [`std::io::Error`] of the kind `TimedOut`), and its request has failed.
         body_timeout,

@@ -90,6 +90,30 @@ macro_rules! request_setter {
             })
         }
     };
+    (trace_context $(#[$more:meta])*) => {
+        /// Keeps the trace context of each run with its answer, so that a replay can link to it: the closure returns the
+        /// context of a request. Default: none is kept.
+        ///
+        /// [`Event::Replayed`](crate::Event::Replayed) and [`KeptAnswer::trace`](crate::policy::KeptAnswer::trace) have it.
+        /// It takes 25 bytes of the answer. The closure is called on the request's own path, once the request has a key;
+        /// what it reads of the request's headers is the client's word, and nothing more than a link may depend on it.
+        ///
+        /// ```
+        /// use tower_idempotency::{IdempotencyLayer, MemoryStore, store::TraceContext};
+        ///
+        /// let layer = IdempotencyLayer::new(MemoryStore::new())
+        ///     .trace_context(|head| TraceContext::from_headers(&head.headers));
+        /// # drop(layer);
+        /// ```
+        ///
+        $(#[$more])*
+        pub fn trace_context(
+            self,
+            trace_context: impl Fn(&::http::request::Parts) -> Option<$crate::store::TraceContext> + Send + Sync + 'static,
+        ) -> Self {
+            self.with(|exchange| exchange.trace_context = Some(::std::sync::Arc::new(trace_context)))
+        }
+    };
     (body_timeout $(#[$more:meta])*) => {
         /// Sets how long a client may pause between two parts of a request body. Default: 60 seconds.
         ///

@@ -90,6 +90,7 @@ impl TokenLayer {
         /// body is read first, wherever the token is. See
         /// [`IdempotencyLayer::verify`](crate::IdempotencyLayer::verify) for an example.
         verify,
+        trace_context,
         body_timeout,
         waiting_body_limit,
         /// The body is then read first, wherever the token is.

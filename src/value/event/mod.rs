@@ -14,7 +14,7 @@ pub use self::{
     detail::{DeadLetterReason, DropReason, NotKept, StoreVerb, WaitEnd},
     observer::Observer,
 };
-use super::{Protection, RecordKey, Refusal, StoreError, SweepReport};
+use super::{Protection, RecordKey, Refusal, StoreError, SweepReport, TraceContext};
 
 /// An event of a layer, a store, an outbox or a reconciler, for an [`Observer`].
 ///
@@ -44,6 +44,9 @@ pub enum Event<'a> {
         /// How long ago the answer was kept, by the wall clocks of the two processes; `None` if that is not known, as for
         /// messages and functions.
         age: Option<Duration>,
+        /// The trace context of the run whose answer this is, if the layer
+        /// [keeps it](crate::IdempotencyLayer::trace_context).
+        trace: Option<TraceContext>,
     },
     /// A duplicate received an answer of the application's own.
     #[non_exhaustive]
