@@ -20,6 +20,10 @@ pub mod callers {}
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
 
+/// Operating it: from an alert to its cause to its cure.
+#[doc = include_str!("../docs/operating.md")]
+pub mod operating {}
+
 /// Shutting down.
 #[doc = include_str!("../docs/shutdown.md")]
 pub mod shutdown {}

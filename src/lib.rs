@@ -52,7 +52,7 @@
 //! | guard states, versions and business numbers in the database | `sql::guard`, with the feature of a database |
 //! | send messages if and only if a transaction is committed | `sql::outbox`, with the feature of a database |
 //! | keep what came in, for audits | `MessageLogLayer` and `sql::message_log`, with the feature of a database |
-//! | see what happened | [`Observer`], events of `tracing`, and `metrics::Metrics` |
+//! | see what happened | [`Observer`], events of `tracing`, and `metrics::Metrics`: [`guide::operating`] |
 //! | shut down without losing the work of clients that have left | [`BackgroundTasks`] |
 //! | read a guide, or look up a term | [`guide`], [`guide::glossary`] |
 //!

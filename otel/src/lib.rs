@@ -42,7 +42,7 @@
 //! | `idempotency.purged` | counter | `idempotency.table` |
 //!
 //! No key, scope or caller is ever an attribute. A route is a template or a name; with `route_by_path` it is whatever clients ask
-//! for, of which the SDK tells apart as many as its cardinality limit allows (2,000 by default).
+//! for, and the SDK counts those beyond its cardinality limit together (2,000 by default).
 
 mod instruments;
 mod observer;

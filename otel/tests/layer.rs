@@ -9,7 +9,10 @@ use opentelemetry::{
     trace::{FutureExt, SpanContext, TraceContextExt, Tracer, TracerProvider},
 };
 use opentelemetry_sdk::{
-    metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider},
+    metrics::{
+        InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
+        data::{ResourceMetrics, ScopeMetrics},
+    },
     trace::{InMemorySpanExporter, SdkTracerProvider, SpanData},
 };
 use tower::ServiceExt;
@@ -57,9 +60,8 @@ impl Telemetry {
     fn instruments(&self) -> Vec<String> {
         self.meters.force_flush().unwrap();
         let exported = self.metrics.get_finished_metrics().unwrap();
-        let scopes = exported.iter().flat_map(|resource| resource.scope_metrics());
-        let mut names: Vec<_> =
-            scopes.flat_map(|scope| scope.metrics()).map(|metric| metric.name().to_owned()).collect();
+        let scopes = exported.iter().flat_map(ResourceMetrics::scope_metrics);
+        let mut names: Vec<_> = scopes.flat_map(ScopeMetrics::metrics).map(|metric| metric.name().to_owned()).collect();
         names.sort();
         names.dedup();
         names

@@ -153,7 +153,7 @@ fn trace_departures(engine: &Engine, event: &Event<'_>) {
         Event::DeadLettered { route, key, reason } => {
             info!(key = key.map(&id), route, %reason, "a message is to be put aside");
         }
-        // The other events come from elsewhere, where they are written to the log as well.
+        // The other events come from elsewhere, and their sources write to the log as well.
         _ => {}
     }
 }

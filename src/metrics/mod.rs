@@ -12,7 +12,7 @@
 //! ```
 //!
 //! [`CATALOG`] lists all metrics with their labels. Labels are bounded: each is of a fixed set, or the name of a route or a
-//! topic, of which [a number](Metrics::max_names) are told apart. No key, scope or caller is ever a label.
+//! topic, of which [a number](Metrics::max_names) have a label of their own. No key, scope or caller is ever a label.
 //!
 //! The same observer serves any number of layers, stores, [`Tokens`](crate::Tokens), outboxes and reconcilers. What it costs
 //! is two looks at the clock and about ten updates of atomic numbers a request.

@@ -1,0 +1,3 @@
+mod cases;
+mod files;
+mod scraped;
