@@ -176,4 +176,12 @@ mod tests {
         let but = Keep::everything_but([StatusCode::NOT_FOUND]);
         assert!(keeps(&but, 500) && keeps(&but, 400) && !keeps(&but, 404));
     }
+
+    #[test]
+    fn a_rule_is_shown_by_its_name() {
+        let named = [Keep::SUCCESS, Keep::FINAL, Keep::EVERYTHING, Keep::NOTHING];
+        assert_eq!(named.map(|keep| format!("{keep:?}")), ["SUCCESS", "FINAL", "EVERYTHING", "NOTHING"]);
+        let built = [Keep::everything_but([StatusCode::NOT_FOUND]), Keep::when(|_| true)];
+        assert_eq!(built.map(|keep| format!("{keep:?}")), ["everything_but(..)", "when(..)"]);
+    }
 }

@@ -207,3 +207,31 @@ impl fmt::Debug for KeptAnswer {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ForDuplicates(pub Response<Bytes>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_answer_shows_neither_headers_nor_body_and_can_be_changed() {
+        let mut kept = KeptAnswer {
+            status: StatusCode::CREATED,
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(b"secret"),
+            trailers: Some(Box::default()),
+            completed: None,
+            expires: Some(SystemTime::UNIX_EPOCH),
+        };
+        let time = SystemTime::UNIX_EPOCH;
+        assert_eq!(kept.expires_at(), Some(time));
+        let shown = format!("KeptAnswer {{ status: 201, completed: None, expires: Some({time:?}), .. }}");
+        assert_eq!(format!("{kept:?}"), shown);
+
+        kept.headers_mut().insert("x-a", "1".parse().unwrap());
+        kept.set_body("other");
+        assert_eq!(
+            (kept.headers()["x-a"].as_bytes(), &kept.body()[..], kept.trailers()),
+            (&b"1"[..], &b"other"[..], None)
+        );
+    }
+}

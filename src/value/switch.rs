@@ -93,3 +93,18 @@ impl fmt::Debug for Switch {
         f.debug_tuple("Switch").field(&self.get()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_shows_what_was_set_last() {
+        let switch = Switch::new();
+        let shown = [Protection::On, Protection::ObserveOnly, Protection::Off].map(|protection| {
+            switch.clone().set(protection);
+            format!("{switch:?}")
+        });
+        assert_eq!(shown, ["Switch(On)", "Switch(ObserveOnly)", "Switch(Off)"]);
+    }
+}

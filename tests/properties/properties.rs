@@ -4,6 +4,7 @@
 mod common;
 mod hostile_input;
 mod rules;
+mod seeds;
 
 use proptest::{
     collection::vec,
