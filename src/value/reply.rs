@@ -221,6 +221,7 @@ mod tests {
             trailers: Some(Box::default()),
             completed: None,
             expires: Some(SystemTime::UNIX_EPOCH),
+            trace: None,
         };
         let time = SystemTime::UNIX_EPOCH;
         assert_eq!(kept.expires_at(), Some(time));
