@@ -13,6 +13,9 @@ mod clients;
 mod group;
 mod history;
 mod nemesis;
+#[allow(dead_code, reason = "the tests of the Redis store use more of it")]
+#[path = "../../redis/cluster/nodes.rs"]
+mod nodes;
 mod play;
 mod proxy;
 mod random;

@@ -60,7 +60,8 @@ pub(crate) async fn play(options: &Options) -> Result<Report, Box<dyn Error>> {
     let mut modes = Mode::ALL.to_vec();
     modes.retain(|mode| *mode != Mode::Transfer || store.is_database());
     let until = options.seconds.map(|seconds| Instant::now() + millis(seconds * 1_000));
-    let load = Load { seed: *seed, modes, pace: options.pace, operations: options.operations, end: until };
+    let load =
+        Load { seed: *seed, modes, lease: *lease, pace: options.pace, operations: options.operations, end: until };
     let keys = drive(load, &stage).await;
     end.send_replace(true);
     for track in tracks {
@@ -109,7 +110,7 @@ async fn add_rows(store: Kind, stage: &Stage) -> Result<(), Box<dyn Error>> {
     let rows = match store {
         Kind::Postgres => sqlx::Postgres::rows(&url).await?,
         Kind::MariaDb => sqlx::MySql::rows(&url).await?,
-        Kind::Redis | Kind::Sentinel | Kind::Memory => return Ok(()),
+        Kind::Redis | Kind::Sentinel | Kind::Cluster | Kind::Memory => return Ok(()),
     };
     for (key, execution) in rows {
         stage.log.add(Line::Row { key, execution });

@@ -31,36 +31,41 @@ impl Told<'_> {
     }
 
     /// Why the claim of a run may have lapsed before a time: its process was killed, or it and the store could not
-    /// reach each other for half of a lease or more. A lease is renewed each third of it.
+    /// reach each other for half of the time of a lease or more. A lease is renewed each third of it.
     pub(super) fn lapse(&self, operation: &Operation<'_>, run: &Run<'_>, until: u64) -> Option<&'static str> {
-        // The answer is kept before a client has it, save if a fault is in the way.
+        // The answer is kept before a client has it, save if a fault is in the way for long.
         let known = operation.answered(run).unwrap_or(u64::MAX);
         let touches = |fault: &&Struck<'_>| {
             let concerned = [run.service, "store", "host"].contains(&fault.target);
-            concerned && fault.ended >= run.asked && fault.began <= until.min(known)
+            concerned && fault.name != "kill" && fault.ended >= run.asked && fault.began <= until.min(known)
         };
         let faults: Vec<_> = self.faults.iter().filter(touches).collect();
-        let killed = |fault: &&Struck<'_>| {
-            fault.name == "kill" && fault.target == run.service && (run.asked..=until).contains(&fault.began)
+        let spans = |names: &[&str], until: u64| {
+            let faults = faults.iter().filter(|fault| names.is_empty() || names.contains(&fault.name));
+            faults.map(|fault| (fault.began.max(run.asked), fault.ended.min(until))).collect::<Vec<_>>()
         };
-        let was_killed = faults.iter().copied().any(|fault| killed(&fault));
-        let apart = faults.iter().any(|fault| fault.name != "kill");
-        if was_killed || (apart && self.faults.iter().any(|fault| killed(&fault))) {
+        let mut kills = self.faults.iter().filter(|fault| fault.name == "kill" && fault.target == run.service);
+        let last_words = if covered(spans(&[], known.min(until))) >= self.lease / 3 { until } else { known.min(until) };
+        if kills.any(|kill| (run.asked..=last_words).contains(&kill.began)) {
             return Some("its process was killed");
         }
-        let away = |names: &[&str]| {
-            let faults = faults.iter().filter(|fault| names.contains(&fault.name));
-            covered(faults.map(|fault| (fault.began.max(run.asked), fault.ended.min(until))).collect())
-        };
+        let away = |names: &[&str]| most_of(self.lease, &spans(names, until));
         let parts = [
             ("its process stood still", away(&["stop", "still"])),
             ("its link was faulty", away(&["cut", "half-open", "held", "unanswered", "slow"])),
             ("the store was away", away(&["store-kill", "store-stop"])),
         ];
-        let all = away(&faults.iter().map(|fault| fault.name).collect::<Vec<_>>());
         let longest = parts.into_iter().max_by_key(|(_, time)| *time)?;
-        (all >= self.lease / 2).then_some(longest.0)
+        (away(&[]) >= self.lease / 2).then_some(longest.0)
     }
+}
+
+/// How much of any time of this length it is, at most, that at least one of these spans lasts.
+fn most_of(length: u64, spans: &[(u64, u64)]) -> u64 {
+    let starts = spans.iter().flat_map(|(from, to)| [*from, to.saturating_sub(length)]);
+    let within =
+        |start: u64| covered(spans.iter().map(|(from, to)| ((*from).max(start), (*to).min(start + length))).collect());
+    starts.map(within).max().unwrap_or_default()
 }
 
 /// How long it is that at least one of these spans lasts.
@@ -78,4 +83,6 @@ fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
 fn spans_that_overlap_count_once() {
     assert_eq!(covered(vec![(10, 20), (15, 30), (40, 50), (42, 45)]), 30);
     assert_eq!(covered(vec![(9, 5)]), 0);
+    assert_eq!(most_of(30, &[(10, 20), (15, 30), (45, 50), (100, 105)]), 20);
+    assert_eq!(most_of(40, &[(10, 20), (15, 30), (45, 50), (100, 105)]), 25);
 }

@@ -85,8 +85,12 @@ fn a_fault_after_the_answer_is_no_cause() {
     assert_eq!(report.rules(), [DOUBLED]);
 
     // While the answer was being kept, the link was cut, and the process was killed afterwards.
-    let report = ends_with("x2", &format!("{FIRST}\n290 fault cut s0 160\n900 fault kill s0 300\n{second}"));
-    assert_eq!(report.rules(), [] as [&str; 0]);
+    let late = FIRST.replace("200 answer", "2200 answer");
+    let second = second.replace("2100", "4100").replace("2095", "4095").replace("2150", "4150");
+    let after =
+        |began| ends_with("x2", &format!("{late}\n2300 fault cut s0 {began}\n2900 fault kill s0 2500\n{second}"));
+    assert_eq!(after(160).rules(), [] as [&str; 0]);
+    assert_eq!(after(2_100).rules(), [DOUBLED]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ const CLIENTS: usize = 120;
 pub(crate) struct Load {
     pub(crate) seed: u64,
     pub(crate) modes: Vec<Mode>,
+    pub(crate) lease: u64,
     /// How many operations begin in a second.
     pub(crate) pace: u64,
     /// How many operations there are at most.
@@ -58,7 +59,7 @@ pub(crate) async fn drive(load: Load, stage: &Arc<Stage>) -> Vec<String> {
         for (client, number) in asked.into_iter().enumerate() {
             let Ok(seat) = Arc::clone(&clients).acquire_owned().await else { break };
             let name = format!("{} {client} {}", keys[number], keys.len());
-            let client = Client { random: Random::new(load.seed, &name), key: keys[number].clone() };
+            let client = Client { random: Random::new(load.seed, &name), key: keys[number].clone(), lease: load.lease };
             let stage = Arc::clone(stage);
             asking.spawn(async move {
                 client.ask(&stage).await;
@@ -78,7 +79,7 @@ pub(crate) async fn ask_once_more(seed: u64, keys: &[String], stage: &Arc<Stage>
         if asking.len() >= CLIENTS / 4 {
             asking.join_next().await;
         }
-        let mut client = Client { random: Random::new(seed, key), key: key.clone() };
+        let mut client = Client { random: Random::new(seed, key), key: key.clone(), lease: 0 };
         let stage = Arc::clone(stage);
         asking.spawn(async move {
             let told = Told { work: 0, end: End::Succeed };
@@ -110,6 +111,7 @@ pub(crate) fn is_final(answered: &Answered) -> bool {
 struct Client {
     random: Random,
     key: String,
+    lease: u64,
 }
 
 impl Client {
@@ -125,8 +127,12 @@ impl Client {
                 _ => End::Succeed,
             };
             // Some work is longer than a lease, which is renewed meanwhile.
-            let longest = if self.random.percent(20) { 2_000 } else { 300 };
-            let told = Told { work: self.random.below(longest), end };
+            let work = match self.random.below(100) {
+                0..10 => self.random.between(self.lease, 3 * self.lease),
+                10..25 => self.random.below(self.lease),
+                _ => self.random.below(300),
+            };
+            let told = Told { work, end };
             let patience = if self.random.percent(6) { self.random.below(250) } else { PATIENCE };
             if self.request(stage, body, told, patience).await.is_some_and(|answered| is_final(&answered)) {
                 return;

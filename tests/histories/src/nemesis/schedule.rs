@@ -76,7 +76,7 @@ impl Track {
         match (self, store) {
             (Self::Services, _) => &[Stop, Kill],
             // Its servers are reached without a proxy.
-            (Self::LinksAndStore, Kind::Sentinel) => &[StoreStop, Failover],
+            (Self::LinksAndStore, Kind::Sentinel | Kind::Cluster) => &[StoreStop, Failover],
             (Self::LinksAndStore, Kind::Redis | Kind::Memory) => {
                 &[Cut, HalfOpen, Held, Unanswered, Slow, StoreKill, StoreStop]
             }
@@ -118,7 +118,7 @@ impl fmt::Display for Planned {
     }
 }
 
-/// All faults of a track, without an end. In each round, every kind occurs once.
+/// All faults of a track, without an end. In each round, which begins with a longer pause, every kind occurs once.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     random: Random,
@@ -139,14 +139,16 @@ impl Iterator for Schedule {
     type Item = Planned;
 
     fn next(&mut self) -> Option<Planned> {
-        if self.round.is_empty() {
+        let begins = self.round.is_empty();
+        if begins {
             self.round = self.kinds.to_vec();
             self.random.shuffle(&mut self.round);
         }
         let (fault, random) = (self.round.pop()?, &mut self.random);
         let (least, most) = fault.lasts();
         Some(Planned {
-            pause: random.between(self.lease / 8, self.lease / 2),
+            // Now and then nothing happens, so that what goes wrong by itself has no cause.
+            pause: random.between(self.lease / 8, self.lease / 2) + if begins { self.lease * 2 } else { 0 },
             fault,
             service: random.index(self.services),
             lasts: random.between(least, most) * self.lease / 100,

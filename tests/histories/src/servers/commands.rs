@@ -23,7 +23,7 @@ pub(super) fn create(kind: Kind, folder: &Path) -> io::Result<()> {
     }
     let data = folder.join("data").display().to_string();
     let mut create = match kind {
-        Kind::Redis | Kind::Sentinel | Kind::Memory => return Ok(()),
+        Kind::Redis | Kind::Sentinel | Kind::Cluster | Kind::Memory => return Ok(()),
         Kind::Postgres => command(
             "initdb",
             folder,
@@ -45,7 +45,7 @@ pub(super) fn serve(kind: Kind, folder: &Path, port: u16) -> io::Result<Command>
     match kind {
         // Nobody asks it.
         Kind::Memory => command("sleep", folder, &["infinity"]),
-        Kind::Redis | Kind::Sentinel => {
+        Kind::Redis | Kind::Sentinel | Kind::Cluster => {
             let kept = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
             let place = ["--bind", "127.0.0.1", "--port", &number, "--loglevel", "warning"];
             command("redis-server", folder, &[&place[..], &kept].concat())

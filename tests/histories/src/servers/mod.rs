@@ -1,7 +1,7 @@
 //! The servers of a store, each in a folder of its own, from the packages of Debian. A server keeps what it has
 //! confirmed when it is killed.
 //!
-//! - `place`: one server, or a master with replicas and sentinels
+//! - `place`: one server, or several of Redis
 //! - `server`: one server: start, kill, stop
 //! - `commands`: how each kind is created and started
 
@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Redis,
     /// A master and two replicas of Redis, watched by three sentinels.
     Sentinel,
+    /// Three masters of Redis, each with a replica.
+    Cluster,
     Postgres,
     MariaDb,
     /// A store in the memory of each service: not one store, which the checker has to find out.
@@ -26,12 +28,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [Self::Redis, Self::Sentinel, Self::Postgres, Self::MariaDb, Self::Memory];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Redis, Self::Sentinel, Self::Cluster, Self::Postgres, Self::MariaDb, Self::Memory];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
             Self::Sentinel => "redis-sentinel",
+            Self::Cluster => "redis-cluster",
             Self::Postgres => "postgres",
             Self::MariaDb => "mariadb",
             Self::Memory => "memory",

@@ -43,7 +43,7 @@ impl Server {
     /// The URL, by which it is reached through this port instead of its own.
     pub(crate) fn url(&self, port: u16) -> String {
         match self.kind {
-            Kind::Redis | Kind::Sentinel => format!("redis://127.0.0.1:{port}"),
+            Kind::Redis | Kind::Sentinel | Kind::Cluster => format!("redis://127.0.0.1:{port}"),
             Kind::Postgres => format!("postgres://tests@127.0.0.1:{port}/postgres"),
             Kind::MariaDb => format!("mysql://root@127.0.0.1:{port}/test"),
             Kind::Memory => "memory".into(),
@@ -70,7 +70,7 @@ impl Server {
                 );
                 raw_sql(AssertSqlSafe(text)).execute(&mut MySqlConnection::connect(&url).await?).await?;
             }
-            Kind::Redis | Kind::Sentinel | Kind::Memory => {}
+            Kind::Redis | Kind::Sentinel | Kind::Cluster | Kind::Memory => {}
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Server {
         let url = self.url(self.port);
         let asking = async {
             match self.kind {
-                Kind::Redis | Kind::Sentinel => pings(self.port).await.unwrap_or_default(),
+                Kind::Redis | Kind::Sentinel | Kind::Cluster => pings(self.port).await.unwrap_or_default(),
                 Kind::Postgres => PgConnection::connect(&url).await.is_ok(),
                 Kind::MariaDb => MySqlConnection::connect(&url).await.is_ok(),
                 Kind::Memory => true,
