@@ -8,6 +8,10 @@ pub mod glossary {}
 #[doc = include_str!("../docs/choosing.md")]
 pub mod choosing {}
 
+/// Windows: once in a while instead of once.
+#[doc = include_str!("../docs/windows.md")]
+pub mod windows {}
+
 /// The order of layers.
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}
@@ -16,6 +20,14 @@ pub mod layers {}
 #[doc = include_str!("../docs/callers.md")]
 pub mod callers {}
 
+/// Many tenants in one service.
+#[doc = include_str!("../docs/tenants.md")]
+pub mod tenants {}
+
+/// Calling other services.
+#[doc = include_str!("../docs/calling_others.md")]
+pub mod calling_others {}
+
 /// Security, with the threat model.
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
@@ -23,6 +35,13 @@ pub mod security {}
 /// Operating it: from an alert to its cause to its cure.
 #[doc = include_str!("../docs/operating.md")]
 pub mod operating {}
+/// Deploying, and what to watch.
+#[doc = include_str!("../docs/deploying.md")]
+pub mod deploying {}
+
+/// Migrating from a table, from SETNX and from other crates.
+#[doc = include_str!("../docs/migrating.md")]
+pub mod migrating {}
 
 /// Shutting down.
 #[doc = include_str!("../docs/shutdown.md")]
@@ -38,7 +57,19 @@ pub mod shutdown {}
     not(feature = "_sql"),
     doc = "[message_log]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/message_log/index.html"
 )]
+#[doc = ""]
+#[cfg_attr(feature = "sqlite", doc = "[payments]: crate::guide::payments")]
+#[cfg_attr(
+    not(feature = "sqlite"),
+    doc = "[payments]: https://docs.rs/tower-idempotency/latest/tower_idempotency/guide/payments/index.html"
+)]
 pub mod callbacks {}
+
+/// Payments: what the handler of a callback decides.
+#[cfg(all(feature = "presets", feature = "sqlite"))]
+#[cfg_attr(docsrs, doc(cfg(all(feature = "presets", feature = "sqlite"))))]
+#[doc = include_str!("../docs/payments.md")]
+pub mod payments {}
 
 /// For clients.
 #[doc = include_str!("../docs/clients.md")]
