@@ -35,6 +35,7 @@ pub mod security {}
 /// Operating it: from an alert to its cause to its cure.
 #[doc = include_str!("../docs/operating.md")]
 pub mod operating {}
+
 /// Deploying, and what to watch.
 #[doc = include_str!("../docs/deploying.md")]
 pub mod deploying {}
