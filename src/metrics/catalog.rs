@@ -79,8 +79,8 @@ metrics! {
         "Duplicates that wait now for the end of the first request, in this process.";
     REPLAY_AGE_SECONDS: Histogram "idempotency_replay_age_seconds" ["route"] []
         "How long ago an answer was kept that is replayed.";
-    KEPT_BYTES: Histogram "idempotency_kept_bytes" ["route"] []
-        "The size of the answers that are kept.";
+    KEPT_BYTES: Counter "idempotency_kept_bytes_total" ["route"] []
+        "The size of all answers that were kept, together.";
     BACKGROUND: Counter "idempotency_background_tasks_total" ["route", "event"] ["begun", "ended", "dropped"]
         "Work whose client has left.";
     DROPPED: Counter "idempotency_dropped_total" ["route", "reason"]
@@ -128,7 +128,7 @@ impl MetricInfo {
     pub(super) fn unit(&self) -> Unit {
         if self.name.ends_with("_seconds") {
             Unit::Seconds
-        } else if self.name.ends_with("_bytes") {
+        } else if self.name.ends_with("_bytes_total") {
             Unit::Bytes
         } else {
             Unit::Count

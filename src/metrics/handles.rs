@@ -13,7 +13,7 @@ pub(super) struct RouteMetrics {
     pub(super) claim: Histogram,
     pub(super) run: Histogram,
     pub(super) record: Histogram,
-    pub(super) kept: Histogram,
+    pub(super) kept: Counter,
     pub(super) replay_age: Histogram,
     pub(super) waiting: Gauge,
 }
@@ -30,7 +30,7 @@ impl RouteMetrics {
             claim: histogram!(CLAIM_SECONDS, labels.clone()),
             run: histogram!(RUN_SECONDS, labels.clone()),
             record: histogram!(RECORD_SECONDS, labels.clone()),
-            kept: histogram!(KEPT_BYTES, labels.clone()),
+            kept: counter!(KEPT_BYTES, labels.clone()),
             replay_age: histogram!(REPLAY_AGE_SECONDS, labels.clone()),
             waiting: gauge!(WAITING, labels.clone()),
             labels,

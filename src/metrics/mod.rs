@@ -15,7 +15,7 @@
 //! topic, of which [a number](Metrics::max_names) have a label of their own. No key, scope or caller is ever a label.
 //!
 //! The same observer serves any number of layers, stores, [`Tokens`](crate::Tokens), outboxes and reconcilers. What it costs
-//! is two looks at the clock and about ten updates of atomic numbers a request.
+//! is two looks at the clock, two counters and three histograms a request.
 
 // For maintainers: `catalog` has the names; `observer` maps events to metrics; `handles` are those of a route that each
 // request needs; `names` bounds the names that become labels.

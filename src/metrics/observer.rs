@@ -1,6 +1,6 @@
 //! The observer: each event changes what it says of requests, stores and queues.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use metrics::{Counter, Label, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
@@ -66,30 +66,38 @@ impl Metrics {
         self.store.iter().cloned().collect()
     }
 
-    fn route(&self, route: &str) -> Arc<RouteMetrics> {
-        self.routes.get(route, self.max_names, |route| RouteMetrics::new(route, self.store.clone()))
+    /// Calls `use_it` with the metrics of a route.
+    #[inline]
+    fn route<R>(&self, route: &str, use_it: impl FnOnce(&RouteMetrics) -> R) -> R {
+        self.routes.with(route, self.max_names, |route| RouteMetrics::new(route, self.store.clone()), use_it)
+    }
+
+    /// Returns the labels that every metric of a route has.
+    fn labels(&self, route: &str) -> Vec<Label> {
+        self.route(route, |route| route.labels.clone())
     }
 
     /// Returns a counter of a route.
     fn of_route(&self, name: &'static str, route: &str) -> Counter {
-        counter!(name, self.route(route).labels.clone())
+        counter!(name, self.labels(route))
     }
 
     /// Returns a counter of a route with one more label.
     fn by(&self, name: &'static str, route: &str, label: &'static str, value: &'static str) -> Counter {
-        counter!(name, with(&self.route(route).labels, label, value))
+        counter!(name, with(&self.labels(route), label, value))
     }
 
     fn request(&self, route: &str, outcome: &'static str) {
         self.by(name::REQUESTS, route, "outcome", outcome).increment(1);
     }
 
-    fn topic(&self, topic: &str) -> Arc<Vec<Label>> {
-        self.topics.get(topic, self.max_names, |topic| {
+    fn topic(&self, topic: &str) -> Vec<Label> {
+        let labels = |topic: &str| {
             let mut labels = vec![Label::new("topic", topic.to_owned())];
             labels.extend(self.store.clone());
             labels
-        })
+        };
+        self.topics.with(topic, self.max_names, labels, Vec::clone)
     }
 
     fn outbox(&self, topic: &str, outcome: &'static str) {
@@ -123,34 +131,33 @@ impl Observer for Metrics {
     fn on_event(&self, event: &Event<'_>) {
         match *event {
             Event::Claimed { key, takeover, took, .. } => {
-                self.route(key.route()).claim.record(took);
+                self.route(key.route(), |route| route.claim.record(took));
                 if takeover {
                     self.of_route(name::TAKEOVERS, key.route()).increment(1);
                 }
             }
             Event::Settled { key, kept, not_kept, ran, took, .. } => {
-                let route = self.route(key.route());
-                route.settled.increment(1);
-                route.run.record(ran);
-                route.record.record(took);
-                match not_kept {
-                    None => route.kept.record(float(kept as u64)),
-                    Some(why) => self.by(name::NOT_KEPT, key.route(), "reason", why.name()).increment(1),
+                self.route(key.route(), |route| {
+                    route.settled.increment(1);
+                    route.run.record(ran);
+                    route.record.record(took);
+                    route.kept.increment(kept as u64);
+                });
+                if let Some(why) = not_kept {
+                    self.by(name::NOT_KEPT, key.route(), "reason", why.name()).increment(1);
                 }
             }
-            Event::Released { key, ran, took, .. } => {
-                let route = self.route(key.route());
+            Event::Released { key, ran, took, .. } => self.route(key.route(), |route| {
                 route.released.increment(1);
                 route.run.record(ran);
                 route.record.record(took);
-            }
-            Event::Replayed { key, age, .. } => {
-                let route = self.route(key.route());
+            }),
+            Event::Replayed { key, age, .. } => self.route(key.route(), |route| {
                 route.replayed.increment(1);
                 if let Some(age) = age {
                     route.replay_age.record(age);
                 }
-            }
+            }),
             _ => self.on_rare(event),
         }
     }
@@ -180,11 +187,10 @@ impl Metrics {
                 gauge!(name::PROTECTION, self.own()).set(position);
             }
             Event::Withdrawn { key } => self.of_route(name::WITHDRAWN, key.route()).increment(1),
-            Event::Waiting { key } => self.route(key.route()).waiting.increment(1.0),
+            Event::Waiting { key } => self.route(key.route(), |route| route.waiting.increment(1.0)),
             Event::Waited { key, waited, end } => {
-                let route = self.route(key.route());
-                route.waiting.decrement(1.0);
-                histogram!(name::WAIT_SECONDS, with(&route.labels, "end", end.name())).record(waited);
+                self.route(key.route(), |route| route.waiting.decrement(1.0));
+                histogram!(name::WAIT_SECONDS, with(&self.labels(key.route()), "end", end.name())).record(waited);
             }
             Event::ClaimLost { key, .. } => self.of_route(name::CLAIMS_LOST, key.route()).increment(1),
             Event::Stalled { key, .. } => self.of_route(name::STALLS, key.route()).increment(1),
@@ -202,7 +208,7 @@ impl Metrics {
             }
             Event::TokenIssued { purpose, took } => {
                 self.by(name::TOKENS, purpose, "outcome", "issued").increment(1);
-                histogram!(name::TOKEN_SECONDS, self.route(purpose).labels.clone()).record(took);
+                histogram!(name::TOKEN_SECONDS, self.labels(purpose)).record(took);
             }
             Event::TokenNotIssued { purpose, .. } => self.by(name::TOKENS, purpose, "outcome", "failed").increment(1),
             Event::DeadLettered { route, reason, .. } => {
@@ -218,7 +224,7 @@ impl Metrics {
             Event::OutboxStaged { topic } => self.outbox(topic, "staged"),
             Event::OutboxSent { topic, age, .. } => {
                 self.outbox(topic, "sent");
-                histogram!(name::OUTBOX_SECONDS, self.topic(topic).to_vec()).record(age);
+                histogram!(name::OUTBOX_SECONDS, self.topic(topic)).record(age);
             }
             Event::OutboxRetried { topic, .. } => self.outbox(topic, "retried"),
             Event::OutboxStuck { topic, discarded, .. } => {

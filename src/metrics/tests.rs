@@ -207,7 +207,7 @@ fn the_values_are_those_of_the_events() {
         ("idempotency_refusals_total", &[("reason", "duplicate-request"), route], 1.0),
         ("idempotency_waiting_requests", &[route], 1.0),
         ("idempotency_run_duration_seconds", &[route], 3.0),
-        ("idempotency_kept_bytes", &[route], 9.0),
+        ("idempotency_kept_bytes_total", &[route], 9.0),
         ("idempotency_not_kept_total", &[("reason", "too-large"), route], 1.0),
         ("idempotency_protection", &[], 1.0),
         ("idempotency_reconciled_total", &[("result", "left")], 4.0),

@@ -5,17 +5,14 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 
 /// From a claim in memory to a wait of a minute.
 const SECONDS: &[f64] = &[0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0];
-const BYTES: &[f64] = &[64.0, 256.0, 1024.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0];
 
 /// The page of metrics.
 pub(crate) struct Page(PrometheusHandle);
 
-/// Returns the recorder with buckets for durations and sizes: without them there would be quantiles, which cannot be added
+/// Returns the recorder with buckets for durations: without them there would be quantiles, which cannot be added
 /// up over processes.
 pub(crate) fn builder() -> Result<PrometheusBuilder, BuildError> {
-    PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), SECONDS)?
-        .set_buckets_for_metric(Matcher::Suffix("_bytes".into()), BYTES)
+    PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".into()), SECONDS)
 }
 
 /// Installs the recorder for this process.

@@ -11,8 +11,9 @@ use layer_benches::{
     nothing::Nothing,
     orders::{self, ORDER, ask, order, orders, request},
 };
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::runtime::Runtime;
-use tower_idempotency::{IdempotencyLayer, MemoryStore};
+use tower_idempotency::{IdempotencyLayer, MemoryStore, metrics::Metrics};
 
 fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
@@ -26,6 +27,8 @@ fn main() {
         "pass" => (orders().layer(layer), |_| request(Method::PUT, Some(0), ORDER)),
         "first" => (orders().layer(layer), order),
         "replay" => (orders().layer(layer), |_| order(0)),
+        "metrics-first" => (orders().layer(layer.observer(metrics())), order),
+        "metrics-replay" => (orders().layer(layer.observer(metrics())), |_| order(0)),
         "ideal-pass" => (orders().layer(ideal), |_| request(Method::PUT, Some(0), ORDER)),
         "ideal-first" => (orders().layer(ideal), order),
         "ideal-replay" => (orders().layer(ideal), |_| order(0)),
@@ -36,6 +39,12 @@ fn main() {
     (count..3 * count).for_each(|number| assert_eq!(runtime.block_on(ask(&app, next(number))), StatusCode::CREATED));
     let requests = (0..count).map(next).collect();
     counted(&runtime, &app, requests);
+}
+
+/// Returns an observer whose metrics go to the recorder of Prometheus.
+fn metrics() -> Metrics {
+    PrometheusBuilder::new().install_recorder().expect("a recorder");
+    Metrics::new()
 }
 
 /// Valgrind finds it by its name.

@@ -78,7 +78,6 @@ async fn orders_their_replays_and_their_messages_are_counted() {
         ("idempotency_requests_total", &[route, ("outcome", "replayed")], 1.0),
         ("idempotency_refusals_total", &[route, ("reason", "key-invalid")], 1.0),
         ("idempotency_claim_duration_seconds_count", &[route], 2.0),
-        ("idempotency_kept_bytes_bucket", &[route, ("le", "256")], 2.0),
         ("idempotency_outbox_messages_total", &[("topic", "order.placed"), ("outcome", "staged")], 2.0),
         ("idempotency_records", &[("state", "settled")], 2.0),
     ] {
