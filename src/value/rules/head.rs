@@ -111,3 +111,30 @@ impl From<&RecordHead<'_>> for Record {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_and_its_head_hold_the_same() {
+        let binding = Binding::new("order", Some("ann"));
+        let head = RecordHead {
+            fingerprint: Fingerprint::from_parts(1, [1; 32]),
+            caller: Caller::from_parts(1, [2; 16]),
+            caller_is_new: true,
+            secret: SecretNumber::from_u32(3),
+            origin: Origin::new(Caller::from_parts(1, [4; 16]), SecretNumber::from_u32(5)),
+            at_most_once: true,
+            takeover: true,
+            binding: Some(&binding),
+            ..RecordHead::new(State::Running, Claimant::random(), 6)
+        };
+        let parts = |head: &RecordHead<'_>| {
+            let run = (head.state, head.claimant, head.attempt, head.at_most_once, head.takeover);
+            let asked = (head.fingerprint, head.caller, head.caller_is_new, head.secret, head.origin);
+            (run, asked, head.binding.cloned())
+        };
+        assert_eq!(parts(&RecordHead::from(&Record::from(&head))), parts(&head));
+    }
+}
