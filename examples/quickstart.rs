@@ -87,9 +87,7 @@ async fn play() -> Result<(), Box<dyn Error>> {
     assert!(retry.is_replay() && retry.body == first.body);
     shop.expect_orders(1);
 
-    println!(
-        "\n3. Ten clicks at once: one gets through, the others hear that it is at work. Later they get its answer."
-    );
+    println!("\n3. Ten clicks at once: one runs, the others receive 409 while it does. Later they receive its answer.");
     let clicks = shop.order_at_once(10, "tea-2", tea).await?;
     assert_eq!(clicks.iter().filter(|answer| answer.status() == 201 && !answer.is_replay()).count(), 1);
     assert!(clicks.iter().all(|answer| answer.status() == 409 || answer.status() == 201));

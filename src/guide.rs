@@ -12,6 +12,10 @@ pub mod choosing {}
 #[doc = include_str!("../docs/windows.md")]
 pub mod windows {}
 
+/// What is promised, in each mode and event by event.
+#[doc = include_str!("../docs/promises.md")]
+pub mod promises {}
+
 /// The order of layers.
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}

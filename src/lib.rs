@@ -67,7 +67,7 @@
 //! The layer cannot know what the store has lost. If the store's reply to a claim is lost, the claim is released, so
 //! `outcome-unknown` may be followed by a first run. If the store is unavailable when a handler ends, the client
 //! receives an answer that may not be recorded. A failover of Redis may lose records, in each of its modes: an
-//! operation that was answered may run again, and a spent token may be spent again. The README has a table of the
+//! operation that was answered may run again, and a spent token may be spent again. [`guide::promises`] has a table of the
 //! consequences in each mode; see also [the refusals](guide::refusals).
 //!
 //! A lease lapses. If a runner or a store is paused for longer than the lease, another runner can take the claim over,

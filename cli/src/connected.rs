@@ -99,7 +99,7 @@ async fn open_server<D: SqlDatabase>(url: &StoreUrl, place: &Place) -> Result<Sq
     let first = timeout(place.timeout(), D::Connection::connect(url.exposed())).await;
     let first = first.map_err(|_| Failure::Store(format!("{}: no connection in time", D::NAME)))?;
     let first = first.map_err(|error| Failure::Store(format!("{}: {}", D::NAME, with_sources(&error))))?;
-    // Whether the server is told does not matter.
+    // An error of this goodbye changes nothing.
     let _ = first.close().await;
     Ok(within(builder(place)?.connect(url.exposed()).await?, place))
 }

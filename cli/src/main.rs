@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an answer. A reader that has left, such as `head`, is no failure: what was asked for is done.
+/// Prints an answer. A reader that has left, such as `head`, changes nothing: what was asked for is done.
 fn print(answer: &Answer, json: bool) -> ExitCode {
     let text = if json { format!("{:#}\n", answer.json) } else { answer.text.clone() };
     let mut output = io::stdout().lock();

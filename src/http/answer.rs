@@ -30,9 +30,9 @@ use http_body::Body;
 
 use super::{
     Exchange, MARKER, RequestContext, Scoping,
-    hooked::kept_failure,
     record::{
         HeaderPolicy, codec,
+        kept_failure::kept_failure,
         response_kind::{has_failed, is_event_stream, is_partial},
     },
     respond::Times,

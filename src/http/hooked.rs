@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode, request, response::Parts};
+use http::{Response, request, response::Parts};
 use http_body::Body;
 
 use super::{
     Exchange, RequestContext,
     answer::RecordAction,
-    record::{HeaderPolicy, codec, response_kind::has_failed},
+    record::{HeaderPolicy, codec},
     respond::Times,
     settings::report_hook,
 };
@@ -120,15 +120,4 @@ impl Exchange {
 fn encoded(kept: KeptAnswer, headers: &HeaderPolicy, times: Times) -> Bytes {
     let KeptAnswer { status, headers: fields, body, trailers, trace, .. } = kept;
     codec::encode(status, &fields, &Collected { data: body, trailers }, headers, times, trace)
-}
-
-/// Returns what is kept of a failed answer: the one for duplicates, if the handler has made one. Its status stays that of a
-/// failure, by which a record is known whose token was replaced.
-pub(super) fn kept_failure(parts: &Parts, body: &Collected) -> (StatusCode, HeaderMap, Collected) {
-    if let Some(ForDuplicates(answer)) = parts.extensions.get() {
-        let status = Some(answer.status()).filter(|status| has_failed(*status)).unwrap_or(parts.status);
-        return (status, answer.headers().clone(), Collected { data: answer.body().clone(), trailers: None });
-    }
-    let body = Collected { data: body.data.clone(), trailers: body.trailers.clone() };
-    (parts.status, parts.headers.clone(), body)
 }

@@ -6,12 +6,14 @@
 //! - `remembered`: the headers of the last answers, so that they are not read anew for each replay.
 //! - `payload`: the same for an answer that a reconciler supplies.
 //! - `response_kind`: what kind of response it is: one that can be kept, or one that is passed on.
+//! - `kept_failure`: a failed answer that brings a new token.
 //! - `recorded`: headers that a first answer gets only after its record is settled.
 //!
 //! The store sees opaque bytes. Only this folder knows their layout.
 
 pub(super) mod codec;
 mod headers;
+pub(super) mod kept_failure;
 mod payload;
 mod recorded;
 mod remembered;

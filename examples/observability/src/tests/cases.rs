@@ -227,7 +227,7 @@ async fn a_failover_forgets_a_claim() {
     });
     assert_counted!(scraped, "idempotency_store_errors_total", &[ROUTE, ("verb", "renew")], 1);
     assert_counted!(scraped, "idempotency_claims_lost_total", &[ROUTE], 1);
-    // The first request has run, and nothing is recorded of it: its client is told to come again, and the retry runs.
+    // The first request has run, and nothing is recorded of it: its client receives a 409, and its retry runs.
     assert_eq!(first.0, 409, "{first:?}");
     place(&app, "a", "{}").await;
     assert_counted!(scraped, "idempotency_requests_total", &[ROUTE, ("outcome", "settled")], 1);
