@@ -15,6 +15,10 @@ pub(crate) mod code {
     pub(crate) const NOT_FOUND: u8 = 3;
     /// Nothing was changed: the state does not permit it, or nobody has agreed.
     pub(crate) const REFUSED: u8 = 4;
+    /// `doctor` has found something that should be set right.
+    pub(crate) const WARNING: u8 = 5;
+    /// `doctor` has found that records are lost, or that the store cannot work.
+    pub(crate) const CRITICAL: u8 = 6;
     /// The change was ended by Ctrl-C. What was done before stays done.
     pub(crate) const INTERRUPTED: u8 = 130;
 }

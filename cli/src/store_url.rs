@@ -1,4 +1,4 @@
-//! Where the store is: the URL, where it comes from, and how it is shown.
+//! The URL of the store: its source, its parts, and how it is shown.
 
 use std::{env, fs};
 
@@ -23,6 +23,15 @@ pub(crate) enum Kind {
 pub(crate) struct StoreUrl {
     text: String,
     pub(crate) kind: Kind,
+}
+
+/// The parts of a URL.
+struct Parts<'a> {
+    scheme: &'a str,
+    /// User and password with the `@`, if there are any.
+    user: &'a str,
+    hosts: &'a str,
+    path: &'a str,
 }
 
 impl StoreUrl {
@@ -87,6 +96,47 @@ impl StoreUrl {
     /// Returns the URL with its password, for a driver.
     pub(crate) fn exposed(&self) -> &str {
         &self.text
+    }
+
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.parts().scheme.ends_with("-cluster")
+    }
+
+    pub(crate) fn is_sentinel(&self) -> bool {
+        self.parts().scheme.ends_with("-sentinel")
+    }
+
+    /// Returns the name of the master that sentinels watch.
+    pub(crate) fn sentinel_master(&self) -> Option<&str> {
+        let Parts { path, .. } = self.parts();
+        self.is_sentinel().then(|| path.split('/').next().unwrap_or_default())
+    }
+
+    /// Returns the hosts with their ports; the path of a socket or a file counts as one.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let Parts { hosts, path, .. } = self.parts();
+        if hosts.is_empty() { vec![format!("/{path}")] } else { hosts.split(',').map(ToOwned::to_owned).collect() }
+    }
+
+    /// Returns the URL of one of several servers of Redis, or the URL itself if it names one.
+    pub(crate) fn server(&self, address: &str) -> String {
+        let Parts { scheme, user, .. } = self.parts();
+        match scheme.split_once('-') {
+            // The user is that of the servers, not of the sentinels.
+            Some((single, "sentinel")) if self.hosts().iter().any(|host| host == address) => {
+                format!("{single}://{address}")
+            }
+            Some((single, _)) => format!("{single}://{user}{address}"),
+            None => self.text.clone(),
+        }
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let (scheme, rest) = self.text.split_once(':').unwrap_or_default();
+        let Some(rest) = rest.strip_prefix("//") else { return Parts { scheme, user: "", hosts: "", path: rest } };
+        let (user, rest) = rest.rfind('@').map_or(("", rest), |at| rest.split_at(at + 1));
+        let (hosts, path) = rest.split_once(['/', '?']).unwrap_or((rest, ""));
+        Parts { scheme, user, hosts, path }
     }
 
     /// Returns the URL without passwords.
@@ -163,6 +213,21 @@ mod tests {
         assert_eq!(url("rediss://me:p,p@a:1").exposed(), "rediss://me:p,p@a:1");
         assert_eq!(StoreUrl::new("rediss://a:1", true).unwrap().exposed(), "rediss-cluster://a:1");
         assert!(StoreUrl::new("postgres://a", true).is_err());
+    }
+
+    #[test]
+    fn servers_have_urls_of_their_own() {
+        let cluster = url("rediss://me:p@a:1,b:2");
+        assert_eq!(
+            (cluster.hosts(), cluster.server("c:3")),
+            (vec!["a:1".into(), "b:2".into()], "rediss://me:p@c:3".into())
+        );
+        let sentinels = url("redis-sentinel://me:p@a:1,b:2/shop/3");
+        assert_eq!(sentinels.sentinel_master(), Some("shop"));
+        let servers = [sentinels.server("a:1"), sentinels.server("c:3")];
+        assert_eq!(servers, ["redis://a:1", "redis://me:p@c:3"]);
+        assert_eq!(url("redis://a:1/3").server("a:1"), "redis://a:1/3");
+        assert_eq!(url("unix:///run/redis.sock").hosts(), ["/run/redis.sock"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod doctor;
 mod forget;
 mod inspect;
 mod list;
@@ -33,6 +34,9 @@ pub(crate) async fn run(arguments: Arguments, look: Look) -> Result<Answer, Fail
     let Arguments { place, json, verb } = arguments;
     let url = StoreUrl::find(&place)?;
     let creates = matches!(&verb, Verb::Migrate(migrate) if migrate.agreement.yes && !migrate.dry_run);
+    if let Verb::Doctor(doctor) = &verb {
+        return doctor::run(&url, &place, doctor, look).await.map_err(|failure| failure.map(|text| url.conceal(text)));
+    }
     let connected = Connected::open(&url, &place, creates).await?;
     let context = Context { connected, url, look, json };
     let done = match verb {
@@ -45,6 +49,7 @@ pub(crate) async fn run(arguments: Arguments, look: Look) -> Result<Answer, Fail
         Verb::Purge(purge) => purge::run(&context, &purge).await,
         Verb::Migrate(migrate) => migrate::run(&context, &migrate).await,
         Verb::Outbox(outbox) => outbox::run(&context, &outbox).await,
+        Verb::Doctor(_) => Err(Failure::Setup("it is answered above".into())),
     };
     done.map_err(|failure| failure.map(|text| context.url.conceal(text)))
 }

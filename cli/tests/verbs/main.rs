@@ -1,6 +1,7 @@
 //! Each verb, as a process, on each store. The tests start the servers that they need.
 
 mod bad_input;
+mod doctor;
 mod ending;
 mod looking;
 mod outbox;
@@ -35,6 +36,7 @@ async fn every_store(stand: &Stand) {
     looking::listing(&stand.with_namespace("listing")).await;
     looking::paging(&stand.with_namespace("paging")).await;
     looking::counting(&stand.with_namespace("counting")).await;
+    doctor::abandoned_records(&stand.with_namespace("doctor")).await;
     ending::settling(&stand.with_namespace("settling")).await;
     ending::releasing(&stand.with_namespace("releasing")).await;
     ending::forgetting(&stand.with_namespace("forgetting")).await;
@@ -49,6 +51,8 @@ macro_rules! every_database {
         tables::migrating(&$stand, &$store, $drop_index).await;
         outbox::listing(&$stand, &$store).await;
         outbox::retrying_and_discarding(&$stand, &$store).await;
+        doctor::a_table_that_lacks_something(&$stand, &$store, $drop_index).await;
+        doctor::messages_that_wait(&$stand, &$store).await;
     };
 }
 
@@ -60,6 +64,7 @@ async fn on_sqlite() {
     store.migrate().await.unwrap();
     let stand = Stand::new(&format!("sqlite:{}", path.display()), store.clone());
     every_database!(stand, store, "DROP INDEX other_due");
+    doctor::of_sqlite(&stand, &path);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -70,6 +75,7 @@ async fn on_postgres() {
     store.migrate().await.unwrap();
     let stand = Stand::new(&url, store.clone());
     every_database!(stand, store, "DROP INDEX other_due");
+    doctor::of_postgres(&stand, &store).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,6 +89,7 @@ async fn on_mariadb() {
     store.migrate().await.unwrap();
     let stand = Stand::new(&url, store.clone());
     every_database!(stand, store, "DROP INDEX other_due ON other");
+    doctor::of_mariadb(&stand, &store).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -103,4 +110,5 @@ async fn on_a_redis_cluster() {
     let one = Stand::new(&nodes.urls()[0], store.as_ref().clone());
     assert_eq!(one.tool(&["stats", "--cluster"]).code, 0);
     assert!(one.tool(&["stats"]).error.contains("cluster"));
+    doctor::of_a_cluster(&one, &nodes);
 }

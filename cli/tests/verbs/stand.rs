@@ -72,6 +72,11 @@ impl Stand {
         serde_json::from_str(&done.output).unwrap()
     }
 
+    /// Runs `doctor`, and returns its exit code and its answer.
+    pub(crate) fn doctor(&self, arguments: &[&str]) -> (i32, Value) {
+        self.tool(&[&["doctor", "--json"], arguments].concat()).doctor()
+    }
+
     /// Claims a key for an hour.
     pub(crate) async fn run(&self, key: &RecordKey) -> Claim {
         self.claim(key, Claim::new(HOUR, HOUR)).await
@@ -115,6 +120,14 @@ impl Done {
     pub(crate) fn new(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         Self { code: output.status.code().unwrap(), output: text(&output.stdout), error: text(&output.stderr) }
+    }
+}
+
+impl Done {
+    /// Returns the exit code and the answer of `doctor`.
+    pub(crate) fn doctor(&self) -> (i32, Value) {
+        assert_eq!(self.error, "");
+        (self.code, serde_json::from_str(&self.output).unwrap())
     }
 }
 

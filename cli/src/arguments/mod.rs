@@ -1,10 +1,18 @@
-//! What can be asked, as `clap` reads it.
+//! What can be asked, as `clap` reads it: `place` is where, `changes` are the verbs that change something.
+
+mod changes;
+mod place;
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use crate::show::time;
+
+pub(crate) use self::{
+    changes::{Agreement, Forget, Migrate, Purge, Release, Settle},
+    place::Place,
+};
 
 /// What stands below `--help`.
 const MORE: &str = "\
@@ -36,39 +44,6 @@ pub(crate) struct Arguments {
     pub(crate) verb: Verb,
 }
 
-/// Where the records are.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "The store")]
-pub(crate) struct Place {
-    /// The URL of the store, if it has no password in it.
-    #[arg(long, global = true, value_name = "URL", conflicts_with = "url_file")]
-    pub(crate) url: Option<String>,
-    /// A file with the URL of the store in it.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) url_file: Option<PathBuf>,
-    /// The namespace of the records; once more for a namespace within it.
-    #[arg(long = "namespace", global = true, value_name = "NAME")]
-    pub(crate) namespaces: Vec<String>,
-    /// The table of the records [default: `idempotency_records`].
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) table: Option<String>,
-    /// The server is one of a Redis Cluster.
-    #[arg(long, global = true)]
-    pub(crate) cluster: bool,
-    /// The certificate authorities of a `rediss://` server, in PEM, instead of those of the system.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) ca_file: Option<PathBuf>,
-    /// How long it may take to connect, and Redis to answer.
-    #[arg(long, global = true, value_name = "DURATION", default_value = "5s", value_parser = time::parse)]
-    timeout: Duration,
-}
-
-impl Place {
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Show one record.
@@ -89,6 +64,8 @@ pub(crate) enum Verb {
     Migrate(Migrate),
     /// Look at the messages of an outbox that are not sent.
     Outbox(Outbox),
+    /// Check the server and the store, and say what to set right.
+    Doctor(Doctor),
 }
 
 /// Which record is meant.
@@ -146,88 +123,22 @@ pub(crate) struct List {
     /// How many records a page has, about.
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) limit: u16,
-    /// Where the page begins: the `next` of the page before.
+    /// The beginning of the page: the `next` of the page before.
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("outcome").required(true))]
-pub(crate) struct Settle {
-    #[command(flatten)]
-    pub(crate) subject: Subject,
-    /// A tombstone: it ran, and there is no answer to repeat.
-    #[arg(long, group = "outcome")]
-    pub(crate) tombstone: bool,
-    /// A message that was handled.
-    #[arg(long, group = "outcome")]
-    pub(crate) done: bool,
-    /// It ran and failed, and must not run again.
-    #[arg(long, group = "outcome")]
-    pub(crate) failed: bool,
-    /// The value of a function, in JSON.
-    #[arg(long, value_name = "JSON", group = "outcome")]
-    pub(crate) value: Option<String>,
-    /// An HTTP answer with this status.
-    #[arg(long, value_name = "STATUS", group = "outcome", value_parser = clap::value_parser!(u16).range(200..=599))]
-    pub(crate) response: Option<u16>,
-    /// A header of the HTTP answer, such as `content-type: application/json`; once for each.
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "response")]
-    pub(crate) headers: Vec<String>,
-    /// A file with the body of the HTTP answer.
-    #[arg(long, value_name = "FILE", requires = "response")]
-    pub(crate) body_file: Option<PathBuf>,
-    /// How long the record answers duplicates.
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = time::parse)]
-    pub(crate) keep: Duration,
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Release {
-    #[command(flatten)]
-    pub(crate) subject: Subject,
-    /// The work never began: the attempt does not count.
+pub(crate) struct Doctor {
+    /// Count no records: on Redis, counting visits all names of the database.
     #[arg(long)]
-    pub(crate) undo: bool,
-    /// How long the attempts are remembered.
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = time::parse)]
-    pub(crate) keep: Duration,
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Forget {
-    #[command(flatten)]
-    pub(crate) subject: Subject,
-    /// Remove a running record too: the next request runs at the same time.
-    #[arg(long)]
-    pub(crate) force: bool,
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Purge {
-    /// Remove at most so many records.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) limit: Option<u64>,
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Migrate {
-    /// Create the outbox too.
-    #[arg(long)]
-    pub(crate) outbox: bool,
-    /// Show what would be created, and create nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) agreement: Agreement,
+    pub(crate) without_counts: bool,
+    /// How long abandoned records and messages may wait before they are reported.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = time::parse)]
+    pub(crate) patience: Duration,
+    /// The table of the outbox [default: `idempotency_outbox`].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) outbox_table: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -257,7 +168,7 @@ pub(crate) struct OutboxList {
     /// How many messages a page has.
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) limit: u16,
-    /// Where the page begins: the `next` of the page before.
+    /// The beginning of the page: the `next` of the page before.
     #[arg(long, value_name = "POSITION")]
     pub(crate) after: Option<i64>,
 }
@@ -269,13 +180,6 @@ pub(crate) struct OutboxMessage {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) agreement: Agreement,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Agreement {
-    /// Go on without a question.
-    #[arg(long, short)]
-    pub(crate) yes: bool,
 }
 
 #[cfg(test)]
