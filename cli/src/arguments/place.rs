@@ -1,4 +1,4 @@
-//! Where the records are.
+//! The place of the records: URL, namespace, table.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::show::time;
 
-/// Where the records are.
+/// The place of the records.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The store")]
 pub(crate) struct Place {
