@@ -114,8 +114,9 @@ pub trait Driver: Database {
     /// that change it.
     fn catalogue(table: &Table) -> String;
 
-    /// Returns the text that changes a table. It does not wait long for a lock that other sessions queue behind.
-    fn change_text(table: &str, missing: &Missing) -> String;
+    /// Returns the text that changes a table. For a lock that other sessions queue behind it waits for a moment only; if it
+    /// `waits`, for up to a second.
+    fn change_text(table: &str, missing: &Missing, waits: bool) -> String;
 
     /// Returns how a process takes its turn at purging, by the number of a lock; `None` if there is one writer at a
     /// time anyway.

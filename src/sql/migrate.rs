@@ -25,6 +25,10 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Transactions that overlap can hold the lock without a gap. After this time a try waits for it, so that those that begin
+/// meanwhile queue behind it, for up to a second.
+const GAPS_EXPECTED_FOR: Duration = Duration::from_secs(3);
+
 /// How often a change is tried if it fails for another reason: another process may make it at the same moment.
 const TRIES: usize = 3;
 
@@ -39,7 +43,7 @@ impl<D: SqlDatabase> SqlStore<D> {
                 let message = format!("{}: {table} is not where it was created: look at the search path", D::NAME);
                 return Err(StoreError::new(StoreErrorKind::Misconfigured, message));
             }
-            match self.alter(table, &missing).await {
+            match self.alter(table, &missing, began.elapsed() > GAPS_EXPECTED_FOR).await {
                 Ok(()) => last = Some(missing),
                 Err(error) => {
                     failures += 1;
@@ -84,7 +88,7 @@ impl<D: SqlDatabase> SqlStore<D> {
     }
 
     /// Makes one change.
-    async fn alter(&self, table: &Table, missing: &Missing) -> Result<(), StoreError> {
+    async fn alter(&self, table: &Table, missing: &Missing, waits: bool) -> Result<(), StoreError> {
         let _turn = match &self.shared.writing {
             Some(turns) => turns.acquire().await.ok(),
             None => None,
@@ -92,7 +96,8 @@ impl<D: SqlDatabase> SqlStore<D> {
         let failed = |error| StatementError::Failed(error).into_error::<D>(false);
         let _seat = self.shared.held.turn(&self.shared.pool).await.map_err(failed)?;
         let mut connection = self.some_connection().await?;
-        let changed = D::run(&mut connection, D::change_text(&table.quoted(D::DIALECT.quote), missing)).await;
+        let text = D::change_text(&table.quoted(D::DIALECT.quote), missing, waits);
+        let changed = D::run(&mut connection, text).await;
         changed.map_err(|error| {
             // A transaction may be left open.
             connection.close_on_drop();

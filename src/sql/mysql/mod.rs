@@ -107,15 +107,16 @@ impl Driver for MySql {
         )
     }
 
-    fn change_text(table: &str, missing: &Missing) -> String {
+    fn change_text(table: &str, missing: &Missing, waits: bool) -> String {
         // Other sessions queue behind one that waits for the table. MySQL has no such prefix and waits.
-        let at_once = "/*M!100108 SET STATEMENT lock_wait_timeout = 0 FOR */";
+        let seconds = u8::from(waits);
+        let bounded = format!("/*M!100108 SET STATEMENT lock_wait_timeout = {seconds} FOR */");
         match missing {
             Missing::Table(text) => text.clone(),
             Missing::Columns(columns) => {
-                format!("{at_once} ALTER TABLE {table} ADD COLUMN {}", columns.join(", ADD COLUMN "))
+                format!("{bounded} ALTER TABLE {table} ADD COLUMN {}", columns.join(", ADD COLUMN "))
             }
-            Missing::Index { name, over } => format!("{at_once} CREATE INDEX `{name}` ON {table} {over}"),
+            Missing::Index { name, over } => format!("{bounded} CREATE INDEX `{name}` ON {table} {over}"),
         }
     }
 

@@ -106,7 +106,7 @@ impl Driver for Postgres {
         )
     }
 
-    fn change_text(table: &str, missing: &Missing) -> String {
+    fn change_text(table: &str, missing: &Missing, waits: bool) -> String {
         match missing {
             Missing::Table(text) => text.clone(),
             // Sessions that queue behind this lock wait no longer than this; the next try comes later.
@@ -114,7 +114,8 @@ impl Driver for Postgres {
                 let columns: Vec<_> =
                     columns.iter().map(|column| format!("ADD COLUMN IF NOT EXISTS {column}")).collect();
                 let columns = columns.join(", ");
-                format!("BEGIN; SET LOCAL lock_timeout = 20; ALTER TABLE {table} {columns}; COMMIT")
+                let timeout = if waits { 1000 } else { 20 };
+                format!("BEGIN; SET LOCAL lock_timeout = {timeout}; ALTER TABLE {table} {columns}; COMMIT")
             }
             // It waits for writers, but writers do not wait for it.
             Missing::Index { name, over } => {

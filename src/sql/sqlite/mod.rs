@@ -175,7 +175,7 @@ impl Driver for Sqlite {
         )
     }
 
-    fn change_text(table: &str, missing: &Missing) -> String {
+    fn change_text(table: &str, missing: &Missing, _: bool) -> String {
         match missing {
             Missing::Table(text) => text.clone(),
             Missing::Columns(columns) => {

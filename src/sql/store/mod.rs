@@ -188,7 +188,8 @@ impl<D: SqlDatabase> SqlStore<D> {
     /// version can go on writing rows.
     ///
     /// A change does not block other sessions for long: if transactions hold the table, it gives up after a moment and
-    /// tries again, for half a minute.
+    /// tries again, for half a minute. After three seconds each try waits for up to a second, and so do transactions that
+    /// begin meanwhile: otherwise those that overlap could keep it out for good.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use super::{
     clocks::{self, clocks_of_applications_do_not_count},
     conformance::keeps_the_rules,
     large_answers::an_answer_of,
-    purging,
+    migrations, purging,
     races::{claim, expired, key, many_tasks_while, replays, settled, settlement},
     what_holds_everywhere,
 };
@@ -228,4 +228,9 @@ async fn with_options_of_the_driver() {
     store(&server).await.pool().close().await;
     let store = MySqlStore::builder().connect_with(url(&server).parse().unwrap()).await.unwrap();
     settled(&store, &key("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_beside_transactions_without_a_gap() {
+    migrations::transactions_without_a_gap::<MySql>().await;
 }

@@ -191,3 +191,30 @@ pub(super) async fn another_table_is_left_alone<D: TestDatabase>() {
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
     assert!(error.to_string().contains("`schema()`"), "{error}");
 }
+
+/// Transactions that overlap, so that the table is never free, do not keep a migration out.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(super) async fn transactions_without_a_gap<D: TestDatabase>() {
+    let place = D::place().await;
+    let store = store_on::<D>(&place).await;
+    run::<D>(store.pool(), "ALTER TABLE idempotency_records DROP COLUMN trace").await;
+    let mut holders = Vec::new();
+    for name in ["one", "other"] {
+        let pool = D::pool(&place, 1).await;
+        holders.push(tokio::spawn(async move {
+            for n in 0.. {
+                run::<D>(&pool, "BEGIN").await;
+                run::<D>(&pool, &old_row(&format!("{name}-{n}"))).await;
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                run::<D>(&pool, "COMMIT").await;
+            }
+        }));
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    store.migrate().await.unwrap();
+    for holder in holders {
+        assert!(!holder.is_finished(), "a transaction has failed");
+        holder.abort();
+    }
+    assert!(matches!(store.claim(&key("late"), &claim()).await.unwrap(), Claimed::Granted(_)));
+}

@@ -11,7 +11,7 @@ use tower_idempotency::{
 use super::{
     clocks::{self, clocks_of_applications_do_not_count},
     conformance::keeps_the_rules,
-    purging,
+    migrations, purging,
     races::{claim, expired, key, many_tasks, many_tasks_while, replays, settled, settlement},
     what_holds_everywhere,
 };
@@ -201,4 +201,9 @@ async fn with_options_of_the_driver() {
     store(&server).await.pool().close().await;
     let store = PostgresStore::builder().connect_with(url(&server).parse().unwrap()).await.unwrap();
     settled(&store, &key("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_beside_transactions_without_a_gap() {
+    migrations::transactions_without_a_gap::<Postgres>().await;
 }
