@@ -1,6 +1,9 @@
 //! The observer: each event changes what it says of requests, stores and queues.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use opentelemetry::{KeyValue, metrics::Meter, trace::Tracer};
 use tower_idempotency::{Event, Observer};
@@ -148,7 +151,8 @@ impl OpenTelemetryObserver {
             Event::TokenNotIssued { .. } => made.tokens.add(1, &[route(event), outcome("failed")]),
             Event::DeadLettered { reason: why, .. } => made.dead_letters.add(1, &[route(event), reason(why.name())]),
             Event::OutboxStaged { topic: of, .. } => made.outbox.add(1, &[topic(of), outcome("staged")]),
-            Event::OutboxSent { topic: of, age, .. } => {
+            Event::OutboxSent { topic: of, staged, .. } => {
+                let age = SystemTime::now().duration_since(staged).unwrap_or_default();
                 made.outbox.add(1, &[topic(of), outcome("sent")]);
                 made.outbox_delay.record(age.as_secs_f64(), &[topic(of)]);
             }

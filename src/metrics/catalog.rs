@@ -101,7 +101,7 @@ metrics! {
         ["staged", "sent", "retried", "stuck", "discarded"]
         "Messages of outboxes, by what came of them.";
     OUTBOX_SECONDS: Histogram "idempotency_outbox_delay_seconds" ["topic"] []
-        "How long messages were staged before they were sent.";
+        "How long messages were staged before they were sent, by the clocks of the database and of this process.";
     OUTBOX_UNSENT: Gauge "idempotency_outbox_unsent_messages" [] []
         "Messages that wait in the outbox, counted every ten seconds by each relay.";
     OUTBOX_OLDEST: Gauge "idempotency_outbox_oldest_seconds" [] []

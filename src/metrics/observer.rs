@@ -1,6 +1,6 @@
 //! The observer: each event changes what it says of requests, stores and queues.
 
-use std::fmt;
+use std::{fmt, time::SystemTime};
 
 use metrics::{Counter, Label, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
@@ -222,8 +222,9 @@ impl Metrics {
     fn on_background(&self, event: &Event<'_>) {
         match *event {
             Event::OutboxStaged { topic } => self.outbox(topic, "staged"),
-            Event::OutboxSent { topic, age, .. } => {
+            Event::OutboxSent { topic, staged, .. } => {
                 self.outbox(topic, "sent");
+                let age = SystemTime::now().duration_since(staged).unwrap_or_default();
                 histogram!(name::OUTBOX_SECONDS, self.topic(topic)).record(age);
             }
             Event::OutboxRetried { topic, .. } => self.outbox(topic, "retried"),

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use http::StatusCode;
@@ -160,7 +160,7 @@ fn report_all(metrics: &Metrics) {
         Event::TokenNotIssued { purpose: "checkout", error },
         Event::DeadLettered { route: "payouts", key: None, reason: DeadLetterReason::Exhausted { attempts: 3 } },
         Event::OutboxStaged { topic: "mail" },
-        Event::OutboxSent { topic: "mail", attempt: 1, age: SECOND },
+        Event::OutboxSent { topic: "mail", attempt: 1, staged: SystemTime::now() },
         Event::OutboxRetried { topic: "mail", attempt: 1, error: "away", pause: SECOND },
         Event::OutboxStuck { topic: "mail", attempts: 9, discarded: false },
         Event::OutboxStuck { topic: "mail", attempts: 9, discarded: true },

@@ -3,7 +3,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use tokio::time::{Instant, timeout};
@@ -107,9 +107,8 @@ impl<D: SqlDatabase, S: Sender> Sending<D, S> {
 
     fn report_sent(&self) {
         let StagedMessage { message, attempt, staged, .. } = &self.outgoing;
-        let age = SystemTime::now().duration_since(*staged).unwrap_or_default();
         let observers = &self.relay.outbox.store.shared.observers;
-        observers.report(&Event::OutboxSent { topic: &message.topic, attempt: *attempt, age });
+        observers.report(&Event::OutboxSent { topic: &message.topic, attempt: *attempt, staged: *staged });
     }
 
     async fn give_back(&self, pause: Duration, why: &str) -> Result<End, StoreError> {

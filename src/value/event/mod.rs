@@ -5,7 +5,10 @@ mod detail;
 mod look;
 mod observer;
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use http::StatusCode;
 
@@ -275,8 +278,8 @@ pub enum Event<'a> {
         topic: &'a str,
         /// The number of tries, including this one.
         attempt: u32,
-        /// How long ago the message was staged, by the database's clock and this process's; it is at least zero.
-        age: Duration,
+        /// When the message was staged, by the database's clock.
+        staged: SystemTime,
     },
     /// A message of an outbox was not sent, and will be tried again.
     #[non_exhaustive]

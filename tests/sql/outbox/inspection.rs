@@ -121,8 +121,9 @@ pub(crate) async fn what_happens_is_reported<D: TestDatabase>() {
     let line = move |event: &Event<'_>| {
         lines.lock().unwrap().push(match event {
             Event::OutboxStaged { topic, .. } => format!("{topic} staged"),
-            Event::OutboxSent { topic, attempt, age, .. } => {
-                format!("{topic} sent at try {attempt}, soon: {}", *age < Duration::from_secs(60))
+            Event::OutboxSent { topic, attempt, staged, .. } => {
+                let is_soon = staged.elapsed().unwrap_or_default() < Duration::from_secs(60);
+                format!("{topic} sent at try {attempt}, soon: {is_soon}")
             }
             Event::OutboxRetried { topic, attempt, error, .. } => format!("{topic} failed at try {attempt}: {error}"),
             Event::OutboxStuck { topic, attempts, discarded, .. } => {
