@@ -65,6 +65,11 @@ impl<D: SqlDatabase> SqlStore<D> {
         Ok(missing.iter().map(|missing| missing.describe(table)).collect())
     }
 
+    /// Returns the columns of a table that the text does not have.
+    pub(crate) async fn unknown(&self, table: &Table, text: &str) -> Result<Vec<String>, StoreError> {
+        Ok(Schema::parse(text).unknown(self.parts(table).await?.0))
+    }
+
     /// Returns what to create next, by the catalogue.
     async fn missing(&self, table: &Table, schema: &Schema) -> Result<Option<Missing>, StoreError> {
         let (columns, indexes) = self.parts(table).await?;

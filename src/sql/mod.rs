@@ -33,6 +33,6 @@ mod transaction;
 pub use self::{
     driver::SqlDatabase,
     portable::{SqlStatement, SqlValue},
-    store::{SqlStore, SqlStoreBuilder},
+    store::{Expired, SqlStore, SqlStoreBuilder},
     transaction::{NoTransaction, Tx},
 };

@@ -50,6 +50,14 @@ impl Schema {
         Self { text: text.to_owned(), columns, indexes }
     }
 
+    /// Returns those of `columns` that the text does not have, in order.
+    pub(crate) fn unknown(&self, columns: HashSet<String>) -> Vec<String> {
+        let is_known = |name: &str| self.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+        let mut unknown: Vec<_> = columns.into_iter().filter(|name| !is_known(name)).collect();
+        unknown.sort_unstable();
+        unknown
+    }
+
     /// Returns what to create next, if anything is missing. The error is the name of a column that cannot be added to a
     /// table with rows.
     pub(crate) fn missing(
@@ -144,6 +152,7 @@ mod tests {
             assert_eq!(missing(&["a", "b", "more"], &["other"]), Ok(Some(due)));
             assert_eq!(missing(&["a", "b"], &["t_due"]), Ok(None));
             assert_eq!(missing(&["b"], &[]), Err("a".into()));
+            assert_eq!(schema.unknown(names(&["z", "A", "b", "c"])), ["c", "z"]);
         }
     }
 

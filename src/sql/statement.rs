@@ -123,6 +123,8 @@ statements! {
     list_abandoned: reads,
     forget: writes,
     expired: reads,
+    expired_in: reads,
+    count_expired: reads,
     remove: writes,
     stats: reads,
 }
@@ -133,7 +135,7 @@ macro_rules! texts {
         texts! {
             "claims": claim look begin take claim_in issue reissue runs,
             "endings": renew settle release undo_first undo record_failure,
-            "admin": settle_as release_as inspect list list_state list_abandoned forget expired remove stats,
+            "admin": settle_as release_as inspect list list_state list_abandoned forget expired expired_in count_expired remove stats,
         }
     };
     ($($folder:literal: $($name:ident)*,)*) => {

@@ -68,6 +68,9 @@ pub(crate) struct Forget {
 
 #[derive(Debug, Args)]
 pub(crate) struct Purge {
+    /// Only the records of the namespace that `--namespace` names, or of those outside of all namespaces.
+    #[arg(long)]
+    pub(crate) only_namespace: bool,
     /// Remove at most so many records.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,

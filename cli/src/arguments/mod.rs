@@ -58,7 +58,7 @@ pub(crate) enum Verb {
     Release(Release),
     /// Remove a record, so that its key is free.
     Forget(Forget),
-    /// Remove expired records, of all namespaces of the table.
+    /// Remove expired records, of all namespaces of the table or of one.
     Purge(Purge),
     /// Create what the tables lack, while others use them.
     Migrate(Migrate),

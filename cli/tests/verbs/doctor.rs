@@ -74,6 +74,10 @@ where
 {
     let (_, answer) = stand.doctor(&["--table", "other"]);
     assert!(has(&answer, "schema", "ok", "complete, at version 1"));
+    let later = "ALTER TABLE other ADD COLUMN later BIGINT";
+    store.pool().execute(sqlx::raw_sql(later)).await.unwrap();
+    let (code, answer) = stand.doctor(&["--table", "other"]);
+    assert!(has(&answer, "schema", "warning", "newer than version 1: it also has later") && code >= 5);
     store.pool().execute(sqlx::raw_sql(AssertSqlSafe(drop_index.to_owned()))).await.unwrap();
     let (code, answer) = stand.doctor(&["--table", "other"]);
     assert!(has(&answer, "schema", "warning", "create the index other_due") && code >= 5);

@@ -19,11 +19,15 @@ pub(crate) async fn purging(stand: &Stand) {
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
     let asked = stand.tool(&["purge"]);
-    assert!(asked.code == 4 && asked.error.contains("of all namespaces"), "{asked:?}");
+    assert!(asked.code == 4 && asked.error.contains("100 expired records of all namespaces"), "{asked:?}");
+    let other = stand.json(&["purge", "--only-namespace", "--namespace", "another", "--yes"]);
+    assert_eq!(other, serde_json::json!({ "purged": 0, "complete": true }));
+    let own = stand.json(&["purge", "--only-namespace", "--limit", "10", "--yes"]);
+    assert_eq!(own, serde_json::json!({ "purged": 10, "complete": false }));
     let some = stand.json(&["purge", "--limit", "30", "--yes"]);
     assert_eq!(some, serde_json::json!({ "purged": 30, "complete": false }));
     let rest = stand.json(&["purge", "--yes"]);
-    assert_eq!(rest, serde_json::json!({ "purged": 70, "complete": true }));
+    assert_eq!(rest, serde_json::json!({ "purged": 60, "complete": true }));
     assert_eq!(stand.json(&["stats"])["settled"], 20);
     assert_eq!(stand.tool(&["purge", "--yes"]).output, "removed 0 expired records\n");
 }

@@ -55,7 +55,7 @@ impl<D: SqlDatabase> StoreAdmin for SqlStore<D> {
 
     /// Looks for keys first, and then removes by key, fifty at a time, so that it locks no live record.
     fn purge(&self, limit: usize) -> StoreFuture<'_, u64> {
-        StoreFuture::new(self.remove_expired(limit))
+        StoreFuture::new(self.remove_expired(limit, false))
     }
 
     fn stats(&self) -> StoreFuture<'_, Stats> {

@@ -54,7 +54,7 @@ use self::{
 };
 use super::{driver::SqlDatabase, statement::Statements, table::Table, transaction::InProcessClaims};
 
-pub use self::builder::SqlStoreBuilder;
+pub use self::{builder::SqlStoreBuilder, purge::Expired};
 
 /// Keeps records in a table of a database.
 ///
@@ -211,6 +211,16 @@ impl<D: SqlDatabase> SqlStore<D> {
     /// mend, or if the database cannot be reached.
     pub async fn pending_migrations(&self) -> Result<Vec<String>, StoreError> {
         self.pending(&self.shared.table, &self.schema()).await
+    }
+
+    /// Returns the columns of the table that this version does not know, in order: a later version has added them, or
+    /// somebody else has. The store works beside them. It reads the catalogue and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be reached.
+    pub async fn unknown_columns(&self) -> Result<Vec<String>, StoreError> {
+        self.unknown(&self.shared.table, &self.schema()).await
     }
 }
 

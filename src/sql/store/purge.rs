@@ -35,6 +35,16 @@ const AT_ONCE: usize = 1000;
 /// The pause between two rounds if there are more records, so that a large backlog does not crowd out requests.
 const BREATH: Duration = Duration::from_millis(100);
 
+/// How many expired records wait for their removal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expired {
+    /// Those of the store's namespace.
+    pub namespace: u64,
+    /// Those of all namespaces.
+    pub all: u64,
+}
+
 impl<D: SqlDatabase> SqlStore<D> {
     /// Begins to purge in the background, unless that has begun already or is switched off.
     pub(in crate::sql) fn begin_purging(&self) {
@@ -94,13 +104,40 @@ impl<D: SqlDatabase> SqlStore<D> {
         Ok(removed)
     }
 
-    /// Removes up to `limit` expired records, without waiting for a turn.
-    pub(in crate::sql) async fn remove_expired(&self, limit: usize) -> Result<u64, StoreError> {
-        let statements = &self.shared.statements;
+    /// Removes up to `limit` expired records of this namespace, in small batches, and returns how many.
+    /// [`purge`](crate::store::StoreAdmin::purge) removes those of all namespaces.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached. What was removed before stays removed.
+    pub async fn purge_namespace(&self, limit: usize) -> Result<u64, StoreError> {
+        self.remove_expired(limit, true).await
+    }
+
+    /// Counts the expired records that have not been removed yet. It reads all of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database returns one or cannot be reached.
+    pub async fn expired(&self) -> Result<Expired, StoreError> {
+        let [before, behind] = self.space.bounds();
+        let rows = self.rows(&self.shared.statements.count_expired, &[bytes(&before), bytes(&behind)]).await?;
+        let Some(row) = rows.first() else { return Ok(Expired::default()) };
+        let count = |at| Ok::<_, StoreError>(D::int(row, at).map_err(unreadable::<D>)?.unwrap_or(0).unsigned_abs());
+        Ok(Expired { namespace: count(0)?, all: count(1)? })
+    }
+
+    /// Removes up to `limit` expired records, of this namespace or of all, without waiting for a turn.
+    pub(in crate::sql) async fn remove_expired(&self, limit: usize, within: bool) -> Result<u64, StoreError> {
+        let (statements, [before, behind]) = (&self.shared.statements, self.space.bounds());
         let mut removed = 0;
         while removed < limit {
             let wanted = BATCH.min(limit - removed);
-            let rows = self.rows(&statements.expired, &[number(wanted)]).await?;
+            let rows = if within {
+                self.rows(&statements.expired_in, &[bytes(&before), bytes(&behind), number(wanted)]).await?
+            } else {
+                self.rows(&statements.expired, &[number(wanted)]).await?
+            };
             let ids = ids_of::<D>(&rows).map_err(unreadable::<D>)?;
             if ids.is_empty() {
                 break;

@@ -218,3 +218,16 @@ pub(super) async fn transactions_without_a_gap<D: TestDatabase>() {
     }
     assert!(matches!(store.claim(&key("late"), &claim()).await.unwrap(), Claimed::Granted(_)));
 }
+
+/// A later version adds columns: this one says which it does not know, and works on.
+pub(super) async fn columns_of_a_later_version_are_named<D: TestDatabase>() {
+    let place = D::place().await;
+    let pool = D::pool(&place, 1).await;
+    let store = SqlStore::<D>::new(pool.clone());
+    store.migrate().await.unwrap();
+    assert!(store.unknown_columns().await.unwrap().is_empty());
+    run::<D>(&pool, "ALTER TABLE idempotency_records ADD COLUMN later BIGINT").await;
+    assert_eq!(store.unknown_columns().await.unwrap(), ["later"]);
+    assert!(store.pending_migrations().await.unwrap().is_empty());
+    assert!(matches!(store.claim(&key("a"), &claim()).await.unwrap(), Claimed::Granted(_)));
+}

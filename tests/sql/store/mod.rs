@@ -63,9 +63,9 @@ macro_rules! what_holds_everywhere {
             layers::{windows_hold, the_request_is_kept},
             migrations::{
                 the_files_of_the_package, a_start_beside_a_long_transaction, a_table_that_lacks_something,
-                another_table_is_left_alone,
+                another_table_is_left_alone, columns_of_a_later_version_are_named,
             },
-            purging::{what_has_expired_goes},
+            purging::{what_has_expired_goes, a_namespace_is_purged_by_itself},
             races::{many_tasks_on_the_same_keys},
             records::{
                 all_of_a_claim_is_kept, a_claim_can_be_taken_back, an_abandoned_claim_can_be_taken_back,

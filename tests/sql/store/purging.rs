@@ -104,3 +104,24 @@ pub(super) async fn one_purges_at_a_time<D: TestDatabase>(busy: &str) {
         sleep(Duration::from_millis(20)).await;
     }
 }
+
+pub(super) async fn a_namespace_is_purged_by_itself<D: TestDatabase>() {
+    let place = D::place().await;
+    let all = D::build(SqlStore::<D>::builder().without_purge(), &D::url(&place)).await;
+    all.migrate().await.unwrap();
+    let (one, other) = (all.namespace("one"), all.namespace("other"));
+    for n in 0..3 {
+        expired(&one, &key(&n.to_string())).await;
+        expired(&other, &key(&n.to_string())).await;
+    }
+    settled(&one, &key("kept")).await;
+    let count = async |store: &SqlStore<D>| {
+        let expired = store.expired().await.unwrap();
+        (expired.namespace, expired.all)
+    };
+    assert_eq!((count(&one).await, count(&all).await), ((3, 6), (0, 6)));
+    assert_eq!(one.purge_namespace(2).await.unwrap(), 2);
+    assert_eq!(one.purge_namespace(100).await.unwrap(), 1);
+    assert_eq!((count(&one).await, count(&other).await), ((0, 3), (3, 3)));
+    assert_eq!(rows(&all).await, 4);
+}

@@ -84,7 +84,19 @@ async fn schema<D: SqlDatabase>(store: &SqlStore<D>, findings: &mut Findings) {
     let version = SqlStore::<D>::SCHEMA_VERSION;
     let remedy = "`tower-idempotency migrate`, which other processes hardly notice";
     findings.add(match store.pending_migrations().await {
-        Ok(changes) if changes.is_empty() => Finding::good("schema", format!("complete, at version {version}")),
+        Ok(changes) if changes.is_empty() => {
+            let unknown = store.unknown_columns().await.unwrap_or_default();
+            if unknown.is_empty() {
+                Finding::good("schema", format!("complete, at version {version}"))
+            } else {
+                let found = format!("newer than version {version}: it also has {}", unknown.join(", "));
+                Finding::warning(
+                    "schema",
+                    found,
+                    "use a tool of the version that serves: this one does not know these columns",
+                )
+            }
+        }
         Ok(changes) => {
             let found = format!("incomplete: would {}", changes.join("; "));
             // Without an index it works, and is slow.
