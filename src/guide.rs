@@ -16,6 +16,10 @@ pub mod windows {}
 #[doc = include_str!("../docs/promises.md")]
 pub mod promises {}
 
+/// By what the promises are shown.
+#[doc = include_str!("../docs/proof.md")]
+pub mod proof {}
+
 /// The order of layers.
 #[doc = include_str!("../docs/layers.md")]
 pub mod layers {}

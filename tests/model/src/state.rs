@@ -47,7 +47,7 @@ pub(crate) enum Answer {
     OutcomeUnknown,
 }
 
-/// Where a request is.
+/// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
     /// It has not been sent.

@@ -22,7 +22,7 @@ pub(crate) const RETENTION: u8 = 6;
 /// The mark of a failure that is kept.
 pub(crate) const FAILED: u8 = 0x80;
 
-/// A moment that is none of the store's first ones, at which a lease could seem to have lapsed before it began.
+/// The first moment of the store. At zero, a lease could seem to have lapsed before it began.
 const EPOCH: u64 = 1_000_000;
 
 /// What the store answers.
